@@ -1,0 +1,263 @@
+"""Attention mechanisms, one class an equation, all with the same three verbs and no state on the module.
+
+Letters: B batch, S source length, Q query size, C annotation size, A attention size.
+
+* ``prepare(annotations (B, S, C), valid (B, S)) -> prepared``: whatever depends on the sentence alone, once;
+* ``start(prepared) -> state``: ``()``, or the attention memory before the first target word;
+* ``step(query (B, Q), prepared, state) -> context (B, C), weights (B, S), state``: padding gets weight exactly 0.
+
+``prepared`` and ``state`` are nested tuples of tensors whose first dimension is the batch.
+In the equations s is the query, h_j an annotation, i counts target steps and j source positions.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from unrolled.errors import UserError
+
+Nested = tuple[Any, ...]
+
+
+class Attention(nn.Module):
+    """The contract; see the top of the file."""
+
+    def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """``(B, S, C)``, bool ``(B, S)`` -> what stays the same for the whole sentence."""
+        raise NotImplementedError
+
+    def start(self, prepared: Nested) -> Nested:
+        """The attention memory before the first step."""
+        raise NotImplementedError
+
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """``(B, Q)`` -> context ``(B, C)``, weights ``(B, S)``, the next attention memory."""
+        raise NotImplementedError
+
+
+def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
+    """Soft-max over the valid positions, and the weighted annotations.
+
+    ``(B, S)``, ``(B, S, C)``, bool ``(B, S)`` -> context ``(B, C)``, weights ``(B, S)``. Every sentence needs one valid
+    position. cGRU note eqs 6-7: alpha_ij = exp(e_ij) / sum_k exp(e_kj), c = sum_j alpha_ij h_j.
+    """
+    weights = torch.softmax(energies.masked_fill(~valid, float("-inf")), dim=-1)
+    context = torch.bmm(weights.to(annotations.dtype).unsqueeze(1), annotations).squeeze(1)
+    return context, weights
+
+
+class BahdanauAttention(Attention):
+    """Additive attention: e_ij = v_a^T tanh(W_a s + U_a h_j) (Bahdanau et al. 2015, A.1.2; cGRU note eq 8)."""
+
+    def __init__(self, *, query_size: int, annotation_size: int, size: int) -> None:
+        super().__init__()
+        self.query = nn.Linear(query_size, size, bias=False)  # W_a
+        self.keys = nn.Linear(annotation_size, size)  # U_a and a bias
+        self.energy = nn.Linear(size, 1, bias=False)  # v_a
+
+    def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """Keys U_a h_j ``(B, S, A)``, annotations, valid."""
+        return (self.keys(annotations), annotations, valid)
+
+    def start(self, prepared: Nested) -> Nested:
+        """No memory."""
+        return ()
+
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """One step; see the contract."""
+        keys, annotations, valid = prepared
+        # e_ij = v_a^T tanh(W_a s + U_a h_j)
+        energies = self.energy(torch.tanh(self.query(query).unsqueeze(1) + keys)).squeeze(-1)
+        context, weights = attend(energies, annotations, valid)
+        return context, weights, ()
+
+
+class DotAttention(Attention):
+    """Dot-product attention: e_ij = s^T h_j (Luong et al. 2015, eq 8, "dot"). Query and annotation sizes must agree."""
+
+    def __init__(self, *, query_size: int, annotation_size: int) -> None:
+        super().__init__()
+        if query_size != annotation_size:
+            raise UserError(
+                f"attention=dot multiplies the decoder state ({query_size}) with annotations ({annotation_size} = "
+                "2 x model.encoder_size): set model.decoder_size to twice model.encoder_size, or take attention=general"
+            )
+
+    def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """Annotations, valid."""
+        return (annotations, valid)
+
+    def start(self, prepared: Nested) -> Nested:
+        """No memory."""
+        return ()
+
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """One step; see the contract."""
+        annotations, valid = prepared
+        # e_ij = s^T h_j
+        energies = torch.bmm(annotations, query.to(annotations.dtype).unsqueeze(-1)).squeeze(-1)
+        context, weights = attend(energies, annotations, valid)
+        return context, weights, ()
+
+
+class GeneralAttention(Attention):
+    """Bilinear attention: e_ij = s^T W_a h_j (Luong et al. 2015, eq 8, "general")."""
+
+    def __init__(self, *, query_size: int, annotation_size: int) -> None:
+        super().__init__()
+        self.keys = nn.Linear(annotation_size, query_size, bias=False)  # W_a
+
+    def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """Keys W_a h_j ``(B, S, Q)``, annotations, valid."""
+        return (self.keys(annotations), annotations, valid)
+
+    def start(self, prepared: Nested) -> Nested:
+        """No memory."""
+        return ()
+
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """One step; see the contract."""
+        keys, annotations, valid = prepared
+        # e_ij = s^T W_a h_j
+        energies = torch.bmm(keys, query.to(keys.dtype).unsqueeze(-1)).squeeze(-1)
+        context, weights = attend(energies, annotations, valid)
+        return context, weights, ()
+
+
+class GRUAttention(Attention):
+    """Attention with GRU: energies from a GRU over each source position's previous alignment state (slides, form 1).
+
+    e_ij = v_a^T tanh(v_ij), v_ij = (1 - z) v_{i-1,j} + z v~_ij with
+    z = sigma(W_z s + U_z v_{i-1,j} + Q_z h_j), r = sigma(W_r s + U_r v_{i-1,j} + Q_r h_j),
+    v~_ij = tanh(W s + U (r * v_{i-1,j}) + Q h_j): reset before. The memory starts at v_0 = 0.
+    """
+
+    def __init__(self, *, query_size: int, annotation_size: int, size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.query = nn.Linear(query_size, 3 * size, bias=False)  # W_r, W_z, W
+        self.keys = nn.Linear(annotation_size, 3 * size)  # Q_r, Q_z, Q and biases
+        self.recurrent_gates = nn.Linear(size, 2 * size, bias=False)  # U_r, U_z
+        self.recurrent = nn.Linear(size, size, bias=False)  # U
+        self.energy = nn.Linear(size, 1, bias=False)  # v_a
+
+    def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """Keys [Q_r h_j, Q_z h_j, Q h_j] ``(B, S, 3A)``, annotations, valid."""
+        return (self.keys(annotations), annotations, valid)
+
+    def start(self, prepared: Nested) -> Nested:
+        """v_0 = 0, ``(B, S, A)``."""
+        batch, length, _ = prepared[0].shape
+        return (self.recurrent.weight.new_zeros(batch, length, self.size),)
+
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """One step; the memory is v ``(B, S, A)``."""
+        keys, annotations, valid = prepared
+        (v,) = state
+        # W s + Q h_j, for both gates and the candidate
+        gates, candidate = (self.query(query).unsqueeze(1) + keys).split([2 * self.size, self.size], dim=-1)
+        # r = sigma(W_r s + U_r v_{i-1,j} + Q_r h_j), z = sigma(W_z s + U_z v_{i-1,j} + Q_z h_j)
+        r, z = torch.sigmoid(gates + self.recurrent_gates(v)).chunk(2, dim=-1)
+        # v~_ij = tanh(W s + U (r * v_{i-1,j}) + Q h_j)
+        candidate = torch.tanh(candidate + self.recurrent(r * v))
+        # v_ij = (1 - z) v_{i-1,j} + z v~_ij
+        v = torch.lerp(v, candidate.to(v.dtype), z.to(v.dtype))
+        # e_ij = v_a^T tanh(v_ij)
+        energies = self.energy(torch.tanh(v)).squeeze(-1)
+        context, weights = attend(energies, annotations, valid)
+        return context, weights, (v,)
+
+
+class PooledGRUAttention(Attention):
+    """Attention with GRU whose gates and candidate see one pooled memory (slides, form 2).
+
+    The slide's second form writes v_{i-1} without the position j in gates and candidate, and v_{i-1,j} in the
+    interpolation. Our reading: v_{i-1} = sum_j alpha_{i-1,j} v_{i-1,j}, the memory where the model last looked.
+    z = sigma(W_z s + U_z v_{i-1} + Q_z h_j), r = sigma(W_r s + U_r v_{i-1} + Q_r h_j),
+    v~_ij = tanh(W s + U (r * v_{i-1}) + Q h_j), v_ij = (1 - z) v_{i-1,j} + z v~_ij, e_ij = v_a^T tanh(v_ij).
+    """
+
+    def __init__(self, *, query_size: int, annotation_size: int, size: int) -> None:
+        super().__init__()
+        self.size = size
+        self.query = nn.Linear(query_size, 3 * size, bias=False)  # W_r, W_z, W
+        self.keys = nn.Linear(annotation_size, 3 * size)  # Q_r, Q_z, Q and biases
+        self.recurrent_gates = nn.Linear(size, 2 * size, bias=False)  # U_r, U_z
+        self.recurrent = nn.Linear(size, size, bias=False)  # U
+        self.energy = nn.Linear(size, 1, bias=False)  # v_a
+
+    def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """Keys [Q_r h_j, Q_z h_j, Q h_j] ``(B, S, 3A)``, annotations, valid."""
+        return (self.keys(annotations), annotations, valid)
+
+    def start(self, prepared: Nested) -> Nested:
+        """v_{0,j} = 0 ``(B, S, A)`` and its pool 0 ``(B, A)``."""
+        batch, length, _ = prepared[0].shape
+        zeros = self.recurrent.weight.new_zeros
+        return (zeros(batch, length, self.size), zeros(batch, self.size))
+
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """One step; the memory is v ``(B, S, A)`` and its pool ``(B, A)``."""
+        keys, annotations, valid = prepared
+        v, pooled = state
+        # (W_r s + U_r v_{i-1}, W_z s + U_z v_{i-1}) + Q h_j; the sum over the sentence side happens once a step
+        query_gates, query_candidate = self.query(query).split([2 * self.size, self.size], dim=-1)
+        key_gates, key_candidate = keys.split([2 * self.size, self.size], dim=-1)
+        r, z = torch.sigmoid((query_gates + self.recurrent_gates(pooled)).unsqueeze(1) + key_gates).chunk(2, dim=-1)
+        # v~_ij = tanh(W s + U (r_ij * v_{i-1}) + Q h_j)
+        candidate = torch.tanh(query_candidate.unsqueeze(1) + self.recurrent(r * pooled.unsqueeze(1)) + key_candidate)
+        # v_ij = (1 - z) v_{i-1,j} + z v~_ij
+        v = torch.lerp(v, candidate.to(v.dtype), z.to(v.dtype))
+        # e_ij = v_a^T tanh(v_ij)
+        energies = self.energy(torch.tanh(v)).squeeze(-1)
+        context, weights = attend(energies, annotations, valid)
+        # v_i = sum_j alpha_ij v_ij
+        pooled = torch.bmm(weights.to(v.dtype).unsqueeze(1), v).squeeze(1)
+        return context, weights, (v, pooled)
+
+
+class CoverageAttention(Attention):
+    """Attention with GRU coverage (Tu et al. 2016, eqs 6-8 with the gated update; Sockeye 1's ``coverage``).
+
+    e_ij = v_a^T tanh(W_a s + U_a h_j + V_a C_{i-1,j}); C_ij = GRU(C_{i-1,j}, [alpha_ij; h_j; s]), reset before as in
+    Cho et al. 2014: the gates see the weight that the position just got. C_0 = 0.
+    """
+
+    def __init__(self, *, query_size: int, annotation_size: int, size: int, coverage_size: int) -> None:
+        super().__init__()
+        self.coverage_size = coverage_size
+        self.query = nn.Linear(query_size, size, bias=False)  # W_a
+        self.keys = nn.Linear(annotation_size, size)  # U_a and a bias
+        self.coverage = nn.Linear(coverage_size, size, bias=False)  # V_a
+        self.energy = nn.Linear(size, 1, bias=False)  # v_a
+        # The GRU's input products, split by input: weight, annotation, query
+        self.update_weight = nn.Linear(1, 3 * coverage_size, bias=False)
+        self.update_annotation = nn.Linear(annotation_size, 3 * coverage_size)
+        self.update_query = nn.Linear(query_size, 3 * coverage_size, bias=False)
+        self.recurrent_gates = nn.Linear(coverage_size, 2 * coverage_size, bias=False)
+        self.recurrent = nn.Linear(coverage_size, coverage_size, bias=False)
+
+    def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """Keys U_a h_j ``(B, S, A)``, the annotations' GRU products, annotations, valid."""
+        return (self.keys(annotations), self.update_annotation(annotations), annotations, valid)
+
+    def start(self, prepared: Nested) -> Nested:
+        """C_0 = 0, ``(B, S, coverage size)``."""
+        batch, length, _ = prepared[0].shape
+        return (self.recurrent.weight.new_zeros(batch, length, self.coverage_size),)
+
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """One step; the memory is the coverage C ``(B, S, coverage size)``."""
+        keys, annotation_products, annotations, valid = prepared
+        (coverage,) = state
+        # e_ij = v_a^T tanh(W_a s + U_a h_j + V_a C_{i-1,j})
+        hidden = torch.tanh(self.query(query).unsqueeze(1) + keys + self.coverage(coverage))
+        context, weights = attend(self.energy(hidden).squeeze(-1), annotations, valid)
+        # C_ij = GRU(C_{i-1,j}, [alpha_ij; h_j; s])
+        inputs = self.update_weight(weights.unsqueeze(-1)) + annotation_products + self.update_query(query).unsqueeze(1)
+        gates, candidate = inputs.split([2 * self.coverage_size, self.coverage_size], dim=-1)
+        r, u = torch.sigmoid(gates + self.recurrent_gates(coverage)).chunk(2, dim=-1)
+        candidate = torch.tanh(candidate + self.recurrent(r * coverage))
+        coverage = torch.lerp(coverage, candidate.to(coverage.dtype), u.to(coverage.dtype))
+        return context, weights, (coverage,)

@@ -1,0 +1,193 @@
+"""Recurrent cells, one class an equation.
+
+Letters: B batch, T steps, I input size, H hidden size.
+
+Every cell has the same four verbs, so that whatever uses one can use any:
+
+* ``project(inputs)``: the input-side products of all steps at once, ``(..., I) -> (..., gates * H)``;
+* ``start(like, batch)``: the state before the first word, zeros (lecture: h_0 = 0);
+* ``step(projected, state) -> state``: what is truly recurrent;
+* ``state[0]`` is the output h, ``(B, H)``.
+
+All biases stand on the input side, once.
+"""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+
+import torch
+from torch import Tensor, nn
+
+from unrolled.errors import UserError
+
+CellState = tuple[Tensor, ...]
+
+
+class Cell(nn.Module):
+    """The contract; see the top of the file."""
+
+    hidden_size: int
+
+    def project(self, inputs: Tensor) -> Tensor:
+        """Input-side products, ``(..., I) -> (..., gates * H)``."""
+        raise NotImplementedError
+
+    def start(self, like: Tensor, batch: int) -> CellState:
+        """The zero state for ``batch`` rows, with the dtype and device of ``like``."""
+        raise NotImplementedError
+
+    def step(self, projected: Tensor, state: CellState) -> CellState:
+        """One step from ``(B, gates * H)`` and the previous state to the next state."""
+        raise NotImplementedError
+
+
+class TanhCell(Cell):
+    """The lecture's naive transition: h_t = tanh(W x_{t-1} + U h_{t-1} + b)."""
+
+    def __init__(self, *, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.input = nn.Linear(input_size, hidden_size)
+        self.recurrent = nn.Linear(hidden_size, hidden_size, bias=False)
+
+    def project(self, inputs: Tensor) -> Tensor:
+        """W x + b, ``(..., I) -> (..., H)``."""
+        return self.input(inputs)
+
+    def start(self, like: Tensor, batch: int) -> CellState:
+        """h_0 = 0."""
+        return (like.new_zeros(batch, self.hidden_size),)
+
+    def step(self, projected: Tensor, state: CellState) -> CellState:
+        """One step: ``(B, H)``, ``((B, H),)`` -> ``((B, H),)``."""
+        (h,) = state
+        # h_t = tanh(W x_{t-1} + U h_{t-1} + b)
+        return (torch.tanh(projected + self.recurrent(h)),)
+
+
+class GRUResetBefore(Cell):
+    """GRU whose reset gate acts **before** the recurrent product (Cho et al. 2014; the lecture; RNNsearch).
+
+    u = sigma(W_u x + U_u h + b_u), r = sigma(W_r x + U_r h + b_r), candidate = tanh(W x + U (r * h) + b),
+    h = (1 - u) h + u candidate.
+    """
+
+    def __init__(self, *, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.input = nn.Linear(input_size, 3 * hidden_size)  # W_r, W_u, W
+        self.recurrent_gates = nn.Linear(hidden_size, 2 * hidden_size, bias=False)  # U_r, U_u
+        self.recurrent = nn.Linear(hidden_size, hidden_size, bias=False)  # U
+
+    def project(self, inputs: Tensor) -> Tensor:
+        """[W_r x + b_r, W_u x + b_u, W x + b], ``(..., I) -> (..., 3H)``."""
+        return self.input(inputs)
+
+    def start(self, like: Tensor, batch: int) -> CellState:
+        """h_0 = 0."""
+        return (like.new_zeros(batch, self.hidden_size),)
+
+    def step(self, projected: Tensor, state: CellState) -> CellState:
+        """One step: ``(B, 3H)``, ``((B, H),)`` -> ``((B, H),)``."""
+        (h,) = state
+        x_gates, x = projected.split([2 * self.hidden_size, self.hidden_size], dim=-1)
+        # r = sigma(W_r x + U_r h + b_r), u = sigma(W_u x + U_u h + b_u)
+        r, u = torch.sigmoid(x_gates + self.recurrent_gates(h)).chunk(2, dim=-1)
+        # candidate = tanh(W x + U (r * h) + b)
+        candidate = torch.tanh(x + self.recurrent(r * h))
+        # h = (1 - u) h + u candidate
+        return (torch.lerp(h, candidate.to(h.dtype), u.to(h.dtype)),)
+
+
+class GRUResetAfter(Cell):
+    """GRU whose reset gate acts **after** the recurrent product (the cGRU note, eqs 2-5 and 9-12; cuDNN).
+
+    r = sigma(W_r x + U_r s), z = sigma(W_z x + U_z s), candidate = tanh(W x + r * (U s)),
+    s = (1 - z) candidate + z s. The note omits the biases; ours stand on the input side.
+    """
+
+    def __init__(self, *, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.input = nn.Linear(input_size, 3 * hidden_size)  # W_r, W_z, W
+        self.recurrent = nn.Linear(hidden_size, 3 * hidden_size, bias=False)  # U_r, U_z, U
+
+    def project(self, inputs: Tensor) -> Tensor:
+        """[W_r x, W_z x, W x] with their biases, ``(..., I) -> (..., 3H)``."""
+        return self.input(inputs)
+
+    def start(self, like: Tensor, batch: int) -> CellState:
+        """s_0 = 0."""
+        return (like.new_zeros(batch, self.hidden_size),)
+
+    def step(self, projected: Tensor, state: CellState) -> CellState:
+        """One step: ``(B, 3H)``, ``((B, H),)`` -> ``((B, H),)``."""
+        (s,) = state
+        sizes = [2 * self.hidden_size, self.hidden_size]
+        x_gates, x = projected.split(sizes, dim=-1)
+        s_gates, us = self.recurrent(s).split(sizes, dim=-1)
+        # r = sigma(W_r x + U_r s), z = sigma(W_z x + U_z s)
+        r, z = torch.sigmoid(x_gates + s_gates).chunk(2, dim=-1)
+        # candidate = tanh(W x + r * (U s))
+        candidate = torch.tanh(torch.addcmul(x, r, us))
+        # s = (1 - z) candidate + z s
+        return (torch.lerp(candidate.to(s.dtype), s, z.to(s.dtype)),)
+
+
+class LSTMCell(Cell):
+    """Long short-term memory without peepholes, by the lecture's equations.
+
+    i, f, o = sigma(W x + U h + b) each, candidate = tanh(W x + U h + b), c = f * c + i * candidate, h = o * tanh(c).
+    """
+
+    def __init__(self, *, input_size: int, hidden_size: int) -> None:
+        super().__init__()
+        self.hidden_size = hidden_size
+        self.input = nn.Linear(input_size, 4 * hidden_size)  # W_i, W_f, W_o, W
+        self.recurrent = nn.Linear(hidden_size, 4 * hidden_size, bias=False)  # U_i, U_f, U_o, U
+
+    def project(self, inputs: Tensor) -> Tensor:
+        """[W_i x, W_f x, W_o x, W x] with their biases, ``(..., I) -> (..., 4H)``."""
+        return self.input(inputs)
+
+    def start(self, like: Tensor, batch: int) -> CellState:
+        """h_0 = 0, c_0 = 0."""
+        zeros = like.new_zeros(batch, self.hidden_size)
+        return (zeros, zeros)
+
+    def step(self, projected: Tensor, state: CellState) -> CellState:
+        """One step: ``(B, 4H)``, (h ``(B, H)``, c ``(B, H)``) -> (h, c)."""
+        h, c = state
+        gates, candidate = (projected + self.recurrent(h)).split([3 * self.hidden_size, self.hidden_size], dim=-1)
+        # i, f, o = sigma(W x + U h + b)
+        i, f, o = torch.sigmoid(gates).chunk(3, dim=-1)
+        # c = f * c + i * candidate
+        c = f * c + i * torch.tanh(candidate)
+        # h = o * tanh(c)
+        return (o * torch.tanh(c), c)
+
+
+CELLS: dict[str, Callable[..., Cell]] = {
+    "tanh": TanhCell,
+    "gru": GRUResetBefore,
+    "gru_reset_after": GRUResetAfter,
+    "lstm": LSTMCell,
+}
+
+
+def make_cell(name: str, *, input_size: int, hidden_size: int) -> Cell:
+    """The cell called ``name`` (a key of ``CELLS``); UserError names the nearest one if there is none."""
+    if name not in CELLS:
+        near = get_close_matches(str(name), CELLS, n=1)
+        hint = f"did you mean model.cell={near[0]}?" if near else f"choose one of {', '.join(CELLS)}"
+        raise UserError(f"there is no recurrent cell '{name}' (model.cell): {hint}")
+    return CELLS[name](input_size=input_size, hidden_size=hidden_size)
+
+
+def unroll(cell: Cell, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
+    """All steps of a cell: ``(B, T, I)``, state -> outputs ``(B, T, H)``, last state. Input products are hoisted."""
+    outputs = []
+    for projected in cell.project(inputs).unbind(1):
+        state = cell.step(projected, state)
+        outputs.append(state[0])
+    return torch.stack(outputs, dim=1), state

@@ -1,0 +1,208 @@
+"""Decoders: one step of target-side recurrence around an attention, one class an equation.
+
+Letters: B batch, T target length, S source length, E embedding size, C annotation size, D decoder size.
+
+Three phases, as in dl4mt and Nematus: ``start`` prepares a sentence once, ``advance`` is what is truly recurrent, and
+``project`` makes the input-side products of all steps at once. The plain loop over ``step`` is the definition;
+``unroll`` hoists the products and must equal it. ``features`` is what the readout looks at: (state, context).
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from unrolled.errors import UserError
+from unrolled.models.attention import Attention
+from unrolled.models.cells import GRUResetAfter, GRUResetBefore, make_cell
+from unrolled.models.encoder import mean_annotation
+
+Nested = tuple[Any, ...]
+Features = tuple[Tensor, Tensor]
+
+
+class Decoder(nn.Module):
+    """The contract; a decoder brings ``start``, ``project`` and ``advance``."""
+
+    def start(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """``(B, S, C)``, bool ``(B, S)`` -> the state before the first target word."""
+        raise NotImplementedError
+
+    def project(self, embeddings: Tensor) -> Tensor:
+        """Input-side products of any number of steps, ``(..., E) -> (..., P)``."""
+        raise NotImplementedError
+
+    def advance(self, projected: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
+        """One step from ``(B, P)``: features ((B, D), (B, C)), weights ``(B, S)``, next state."""
+        raise NotImplementedError
+
+    def step(self, embedding: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
+        """One step from the previous word's embedding ``(B, E)``: features, weights ``(B, S)``, next state."""
+        return self.advance(self.project(embedding), state)
+
+    def unroll(self, embeddings: Tensor, state: Nested) -> tuple[Features, Tensor]:
+        """Teacher forcing: ``(B, T, E)`` -> features ((B, T, D), (B, T, C)), weights ``(B, T, S)``."""
+        states, contexts, weights = [], [], []
+        for projected in self.project(embeddings).unbind(1):
+            (s, c), alpha, state = self.advance(projected, state)
+            states.append(s)
+            contexts.append(c)
+            weights.append(alpha)
+        return (torch.stack(states, dim=1), torch.stack(contexts, dim=1)), torch.stack(weights, dim=1)
+
+
+class CGRUDecoder(Decoder):
+    """The conditional GRU with attention, REC1 -> ATT -> REC2 (Firat & Cho 2016, eqs 1-12; dl4mt's gru_cond_layer).
+
+    s_0 = tanh(W mean annotation) as in dl4mt; attention is queried with s'_j.
+    """
+
+    def __init__(self, *, embedding_size: int, annotation_size: int, size: int, attention: Attention | None) -> None:
+        super().__init__()
+        self.initial = nn.Linear(annotation_size, size)
+        self.rec1 = GRUResetAfter(input_size=embedding_size, hidden_size=size)
+        self.attention = _required(attention)
+        self.rec2 = GRUResetAfter(input_size=annotation_size, hidden_size=size)
+
+    def start(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """(prepared sentence, s_0 ``(B, D)``, attention memory)."""
+        prepared = self.attention.prepare(annotations, valid)
+        s = torch.tanh(self.initial(mean_annotation(annotations, valid)))
+        return (prepared, s.to(self.initial.weight.dtype), self.attention.start(prepared))
+
+    def project(self, embeddings: Tensor) -> Tensor:
+        """REC1's input products, ``(..., E) -> (..., 3D)``."""
+        return self.rec1.project(embeddings)
+
+    def advance(self, projected: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
+        """One step; features are (s_j, c_j)."""
+        prepared, s, memory = state
+        # s'_j = REC1(y_{j-1}, s_{j-1})   (2)-(5)
+        (s_prime,) = self.rec1.step(projected, (s,))
+        # c_j = ATT(C, s'_j)              (6)-(8)
+        context, weights, memory = self.attention.step(s_prime, prepared, memory)
+        # s_j = REC2(s'_j, c_j)           (9)-(12)
+        (s,) = self.rec2.step(self.rec2.project(context), (s_prime,))
+        return (s, context), weights, (prepared, s, memory)
+
+
+class BahdanauDecoder(Decoder):
+    """The class write-up's decoder around Bahdanau attention.
+
+    c_i = ATT(s_{i-1}, h), k = ReLU(L1 [E y_{i-1}; c_i]), s_i = RNN(k, s_{i-1}); the readout is softmax(L2 [s_i; c_i]).
+    The RNN is any cell of ``cells.CELLS``. The write-up leaves s_0 open: h_0 = tanh(W mean annotation), as in the cGRU;
+    an LSTM's memory cell starts at 0.
+    """
+
+    def __init__(
+        self, *, embedding_size: int, annotation_size: int, size: int, attention: Attention | None, cell: str = "gru"
+    ) -> None:
+        super().__init__()
+        self.initial = nn.Linear(annotation_size, size)
+        self.attention = _required(attention)
+        # L1 [E y; c] = L1_y E y + L1_c c: the part of y is the same whatever the state, so it is hoisted
+        self.combine_embedding = nn.Linear(embedding_size, size)
+        self.combine_context = nn.Linear(annotation_size, size, bias=False)
+        self.cell = make_cell(cell, input_size=size, hidden_size=size)
+
+    def start(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """(prepared sentence, cell state, attention memory)."""
+        prepared = self.attention.prepare(annotations, valid)
+        h = torch.tanh(self.initial(mean_annotation(annotations, valid))).to(self.initial.weight.dtype)
+        _, *rest = self.cell.start(h, h.shape[0])
+        return (prepared, (h, *rest), self.attention.start(prepared))
+
+    def project(self, embeddings: Tensor) -> Tensor:
+        """L1_y E y and L1's bias, ``(..., E) -> (..., D)``."""
+        return self.combine_embedding(embeddings)
+
+    def advance(self, projected: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
+        """One step; features are (s_i, c_i)."""
+        prepared, cell_state, memory = state
+        # c_i = ATT(s_{i-1}, h)
+        context, weights, memory = self.attention.step(cell_state[0], prepared, memory)
+        # k = ReLU(L1 [E y_{i-1}; c_i])
+        k = torch.relu(projected + self.combine_context(context))
+        # s_i = RNN(k, s_{i-1})
+        cell_state = self.cell.step(self.cell.project(k), cell_state)
+        return (cell_state[0], context), weights, (prepared, cell_state, memory)
+
+
+class RNNsearchDecoder(Decoder):
+    """RNNsearch's decoder: the context inside the gates of a reset-before GRU (Bahdanau et al. 2015, A.2.2).
+
+    s_0 = tanh(W_s backward h_1); s~_i = tanh(W E y_{i-1} + U [r_i * s_{i-1}] + C c_i),
+    z_i = sigma(W_z E y_{i-1} + U_z s_{i-1} + C_z c_i), r_i likewise, s_i = (1 - z_i) s_{i-1} + z_i s~_i.
+    The paper's readout looks at s_{i-1}, not s_i, so the features are (s_{i-1}, c_i).
+    """
+
+    def __init__(self, *, embedding_size: int, annotation_size: int, size: int, attention: Attention | None) -> None:
+        super().__init__()
+        self.initial = nn.Linear(annotation_size // 2, size)  # W_s
+        self.attention = _required(attention)
+        self.cell = GRUResetBefore(input_size=embedding_size, hidden_size=size)  # W, U
+        self.context = nn.Linear(annotation_size, 3 * size, bias=False)  # C_r, C_z, C
+
+    def start(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """(prepared sentence, s_0 ``(B, D)``, attention memory)."""
+        prepared = self.attention.prepare(annotations, valid)
+        backward_first = annotations[:, 0, annotations.shape[-1] // 2 :]
+        s = torch.tanh(self.initial(backward_first))
+        return (prepared, s.to(self.initial.weight.dtype), self.attention.start(prepared))
+
+    def project(self, embeddings: Tensor) -> Tensor:
+        """[W_r E y, W_z E y, W E y] and biases, ``(..., E) -> (..., 3D)``."""
+        return self.cell.project(embeddings)
+
+    def advance(self, projected: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
+        """One step; features are (s_{i-1}, c_i)."""
+        prepared, s, memory = state
+        context, weights, memory = self.attention.step(s, prepared, memory)
+        # the gates and the candidate see W E y + C c
+        (following,) = self.cell.step(projected + self.context(context), (s,))
+        return (s, context), weights, (prepared, following, memory)
+
+
+class MeanContextDecoder(Decoder):
+    """No attention: every step sees the mean annotation (dl4mt session 1, gru_cond_simple).
+
+    c = mean annotation, s_0 = tanh(W c), s_j = GRU([E y_{j-1}; c], s_{j-1}), reset after. The weights it reports are
+    the uniform ones that the mean stands for.
+    """
+
+    def __init__(self, *, embedding_size: int, annotation_size: int, size: int, attention: None = None) -> None:
+        super().__init__()
+        if attention is not None:
+            raise UserError(
+                "model=encoder_decoder looks at the mean annotation and has no attention: leave attention=... away, "
+                "or take model=cgru"
+            )
+        self.initial = nn.Linear(annotation_size, size)
+        self.cell = GRUResetAfter(input_size=embedding_size, hidden_size=size)
+        self.context = nn.Linear(annotation_size, 3 * size, bias=False)
+
+    def start(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """(c ``(B, C)``, its products ``(B, 3D)``, uniform weights ``(B, S)``, s_0 ``(B, D)``)."""
+        c = mean_annotation(annotations, valid)
+        uniform = valid.to(annotations.dtype) / valid.sum(dim=1, keepdim=True)
+        s = torch.tanh(self.initial(c))
+        return (c, self.context(c), uniform, s.to(self.initial.weight.dtype))
+
+    def project(self, embeddings: Tensor) -> Tensor:
+        """The cell's input products, ``(..., E) -> (..., 3D)``."""
+        return self.cell.project(embeddings)
+
+    def advance(self, projected: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
+        """One step; features are (s_j, c)."""
+        c, c_products, uniform, s = state
+        (s,) = self.cell.step(projected + c_products, (s,))
+        return (s, c), uniform, (c, c_products, uniform, s)
+
+
+def _required(attention: Attention | None) -> Attention:
+    if attention is None:
+        raise UserError(
+            "this model needs an attention, and attention=none: take attention=bahdanau, or model=encoder_decoder, "
+            "which has none"
+        )
+    return attention

@@ -1,0 +1,93 @@
+"""Recurrent language models: p(x_t | x_<t) = softmax(R h_t + c), h_t = f(x_{t-1}, h_{t-1}) (Cho's lecture).
+
+Letters: B batch, T length, E embedding size, H hidden size, V vocabulary.
+"""
+
+from typing import Any, Protocol, cast
+
+import torch
+from torch import Tensor, nn
+
+from unrolled.errors import UserError
+from unrolled.models.cells import Cell, make_cell, unroll
+from unrolled.models.initialise import initialise
+
+Nested = tuple[Any, ...]
+
+
+class TargetBatch(Protocol):
+    """What a language model reads of a batch."""
+
+    target: Tensor
+
+
+class RecurrentLanguageModel(nn.Module):
+    """``layers`` cells on each other over word embeddings, and a soft-max readout. h_0 = 0."""
+
+    def __init__(self, *, embedding: nn.Embedding, cells: list[Cell], hidden_size: int, dropout: float) -> None:
+        super().__init__()
+        self.embedding = embedding
+        self.layers = nn.ModuleList(cells)
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(hidden_size, embedding.num_embeddings)  # R and c
+
+    def cells(self) -> list[Cell]:
+        """The layers' cells, the lowest first."""
+        return cast(list[Cell], list(self.layers))
+
+    def zero_state(self, batch: int) -> Nested:
+        """h_0 = 0 in every layer: one tuple a layer, each tensor ``(B, H)``."""
+        return tuple(cell.start(self.embedding.weight, batch) for cell in self.cells())
+
+    def forward(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
+        """Teacher forcing: words ``(B, T)`` -> hidden vectors for ``output`` ``(B, T, H)``, last state."""
+        outputs = self.dropout(self.embedding(tokens))
+        following = []
+        for cell, cell_state in zip(self.cells(), state, strict=True):
+            outputs, cell_state = unroll(cell, outputs, cell_state)
+            outputs = self.dropout(outputs)
+            following.append(cell_state)
+        return outputs, tuple(following)
+
+    def start(self, batch: TargetBatch) -> Nested:
+        """The state before the first word, rows as in ``batch.target``."""
+        return self.zero_state(batch.target.shape[0])
+
+    def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
+        """Previous words ``(B,)`` -> log-probabilities of the next ``(B, V)`` in float32 or wider, next state."""
+        outputs, state = self(tokens.unsqueeze(1), state)
+        logits = self.output(outputs.squeeze(1))
+        return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1), state
+
+
+def rnn_lm(
+    *,
+    target_vocabulary: int,
+    attention: Any,
+    cell: str,
+    embedding_size: int,
+    hidden_size: int,
+    layers: int,
+    dropout: float,
+    tied_embeddings: bool,
+    orthogonal: bool,
+) -> RecurrentLanguageModel:
+    """The lecture's RNN language model with ``cell`` tanh, gru (reset before), gru_reset_after or lstm."""
+    if attention is not None:
+        raise UserError("model=rnn_lm has no source to look at: leave attention=... away, or take a translation model")
+    if tied_embeddings and embedding_size != hidden_size:
+        raise UserError(
+            f"model.tied_embeddings=true needs model.embedding_size ({embedding_size}) equal to model.hidden_size "
+            f"({hidden_size})"
+        )
+    sizes = [embedding_size] + [hidden_size] * (layers - 1)
+    model = RecurrentLanguageModel(
+        embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=0),
+        cells=[make_cell(cell, input_size=size, hidden_size=hidden_size) for size in sizes],
+        hidden_size=hidden_size,
+        dropout=dropout,
+    )
+    initialise(model, orthogonal=orthogonal)
+    if tied_embeddings:
+        model.output.weight = model.embedding.weight
+    return model

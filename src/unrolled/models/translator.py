@@ -1,0 +1,142 @@
+"""The translator: embeddings, encoder, decoder and readout in one module, and the function that builds it.
+
+Letters: B batch, S source length, T target length, E embedding size, C annotation size, D decoder size, V vocabulary.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from unrolled.errors import UserError
+from unrolled.models.attention import Attention
+from unrolled.models.decoder import Decoder
+from unrolled.models.encoder import BidirectionalGRU
+from unrolled.models.initialise import initialise
+from unrolled.models.readout import Readout
+
+Nested = tuple[Any, ...]
+
+
+class SourceBatch(Protocol):
+    """What a translator reads of a batch."""
+
+    source: Tensor
+    source_lengths: Tensor
+
+
+class Translator(nn.Module):
+    """p(target | source), word by word.
+
+    ``start(batch)`` and ``step(tokens, state)`` serve search; ``forward`` is teacher forcing.
+    """
+
+    def __init__(
+        self,
+        *,
+        source_embedding: nn.Embedding,
+        target_embedding: nn.Embedding,
+        encoder: BidirectionalGRU,
+        decoder: Decoder,
+        readout: Readout,
+        embedding_dropout: float,
+        annotation_dropout: float,
+    ) -> None:
+        super().__init__()
+        self.source_embedding = source_embedding
+        self.target_embedding = target_embedding
+        self.encoder = encoder
+        self.decoder = decoder
+        self.readout = readout
+        self.embedding_dropout = nn.Dropout(embedding_dropout)
+        self.annotation_dropout = nn.Dropout(annotation_dropout)
+
+    def encode(self, source: Tensor, source_lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """``(B, S)`` and CPU lengths ``(B,)`` -> annotations ``(B, S, C)``, valid ``(B, S)``."""
+        embeddings = self.embedding_dropout(self.source_embedding(source))
+        annotations = self.annotation_dropout(self.encoder(embeddings, source_lengths))
+        positions = torch.arange(source.shape[1], device=source.device)
+        return annotations, positions < source_lengths.to(source.device).unsqueeze(1)
+
+    def forward(
+        self, source: Tensor, source_lengths: Tensor, target_in: Tensor, counted: Tensor
+    ) -> tuple[Tensor, Tensor]:
+        """Teacher forcing.
+
+        ``source (B, S)``, CPU ``source_lengths (B,)``, ``target_in (B, T)`` beginning with <s>, bool ``counted
+        (B, T)``: the positions whose next word counts. Returns the readout's hidden vectors at the N counted positions
+        ``(N, R)``, to be multiplied by ``readout.output``, and the attention weights ``(B, T, S)``.
+        """
+        annotations, valid = self.encode(source, source_lengths)
+        embeddings = self.embedding_dropout(self.target_embedding(target_in))
+        (states, contexts), weights = self.decoder.unroll(embeddings, self.decoder.start(annotations, valid))
+        hidden = self.readout.hidden((states[counted], contexts[counted]), embeddings[counted])
+        return hidden, weights
+
+    def start(self, batch: SourceBatch) -> Nested:
+        """The decoder's state before the first target word, rows as in ``batch.source``."""
+        annotations, valid = self.encode(batch.source, batch.source_lengths)
+        return self.decoder.start(annotations, valid)
+
+    def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
+        """Previous words ``(B,)`` -> log-probabilities of the next ``(B, V)`` in float32 or wider, next state."""
+        embedding = self.embedding_dropout(self.target_embedding(tokens))
+        features, _, state = self.decoder.step(embedding, state)
+        logits = self.readout.output(self.readout.hidden(features, embedding))
+        return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1), state
+
+
+def translator(
+    *,
+    source_vocabulary: int,
+    target_vocabulary: int,
+    decoder: Callable[..., Decoder],
+    readout: Callable[..., Readout],
+    attention: Callable[..., Attention] | None,
+    embedding_size: int,
+    encoder_size: int,
+    encoder_layers: int,
+    decoder_size: int,
+    embedding_dropout: float,
+    annotation_dropout: float,
+    readout_dropout: float,
+    tied_target_embeddings: bool,
+    orthogonal: bool,
+) -> Translator:
+    """Build a translator from its variants (``decoder``, ``readout``, ``attention``: still without sizes) and sizes.
+
+    Sizes are numbers of units, ``encoder_size`` of one direction. Parameters come from torch's global random state.
+    UserError where decoder and attention, or readout and tied embeddings, do not go together.
+    """
+    annotation_size = 2 * encoder_size
+    mechanism = None if attention is None else attention(query_size=decoder_size, annotation_size=annotation_size)
+    model = Translator(
+        source_embedding=nn.Embedding(source_vocabulary, embedding_size, padding_idx=0),
+        target_embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=0),
+        encoder=BidirectionalGRU(
+            embedding_size=embedding_size, size=encoder_size, layers=encoder_layers, dropout=annotation_dropout
+        ),
+        decoder=decoder(
+            embedding_size=embedding_size, annotation_size=annotation_size, size=decoder_size, attention=mechanism
+        ),
+        readout=readout(
+            state_size=decoder_size,
+            annotation_size=annotation_size,
+            embedding_size=embedding_size,
+            vocabulary_size=target_vocabulary,
+            dropout=readout_dropout,
+        ),
+        embedding_dropout=embedding_dropout,
+        annotation_dropout=annotation_dropout,
+    )
+    initialise(model, orthogonal=orthogonal)
+    if tied_target_embeddings:
+        if model.readout.output.weight.shape != model.target_embedding.weight.shape:
+            raise UserError(
+                "model.tied_target_embeddings=true needs a readout whose last layer is as wide as the embeddings "
+                f"({embedding_size}), and {type(model.readout).__name__}'s is {model.readout.output.in_features} wide: "
+                "leave it false, or take model=cgru or model=rnnsearch"
+            )
+        model.readout.output.weight = model.target_embedding.weight
+    return model
