@@ -1,0 +1,149 @@
+"""The two invented vocabularies of the synthetic corpus, and which source word becomes which target words.
+
+Source words end in a vowel that tells the part of speech, target words in a consonant that tells it too, so that a
+reader sees the structure of a sentence in either language:
+
+    nouns -a / -o -> -k     adjectives -i / -u -> -r     verbs -e -> -n     adverbs -ai -> -x
+
+Nouns and adjectives come in two classes, which their last vowel shows (-a and -i are class 0, -o and -u class 1).
+The closed classes (determiners, prepositions, ...) are words of two letters.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+Item = TypeVar("Item")
+
+SOURCE_CONSONANTS = "blmnrstvd"
+TARGET_CONSONANTS = "gfhkzwjp"
+VOWELS = "aeiou"
+
+CLOSED = {
+    "determiner": 4,
+    "auxiliary": 3,
+    "genitive": 1,
+    "preposition": 5,
+    "subject_relative": 1,
+    "object_relative": 1,
+    "complementizer": 1,
+    "subordinator": 3,
+    "conjunction": 2,
+}
+PARTICLES = 3
+# Shares of the open vocabulary; what rounding leaves over are nouns.
+OPEN = {"adjective": 0.18, "transitive": 0.16, "intransitive": 0.10, "speech": 0.06, "adverb": 0.08, "noun": 0.42}
+ENDINGS = {  # (source endings by word class, target ending)
+    "noun": (("a", "o"), "k"),
+    "adjective": (("i", "u"), "r"),
+    "transitive": (("e",), "n"),
+    "intransitive": (("e",), "n"),
+    "speech": (("e",), "n"),
+    "adverb": (("ai",), "x"),
+}
+AMBIGUOUS = ("noun", "adjective", "transitive", "intransitive", "speech")
+SMALLEST = sum(CLOSED.values()) + PARTICLES + 2 * len(OPEN)  # two words in every open class
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A dictionary entry: `source` (a word, or verb and particle) becomes `translations[class of its trigger]`.
+
+    kind: "noun", "transitive", ...; word_class: 0 or 1, what a noun or adjective is as the trigger of another word.
+    """
+
+    kind: str
+    source: tuple[str, ...]
+    translations: tuple[tuple[str, ...], tuple[str, ...]]
+    word_class: int
+
+    @property
+    def ambiguous(self) -> bool:
+        """Whether the translation depends on another word of the sentence."""
+        return self.translations[0] != self.translations[1]
+
+
+def draw(rng: random.Random, items: Sequence[Item]) -> Item:
+    """One of `items`, by `random()` alone, which Python promises to keep the same in every version."""
+    return items[int(rng.random() * len(items))]
+
+
+class _Inventor:
+    """Invents pronounceable words, no word twice."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+        self.taken: set[str] = set()
+
+    def _new(self, pattern: str, ending: str, consonants: str) -> str:
+        """A word after a pattern of C(onsonants) and V(owels); a syllable more when short words run out."""
+        for attempt in range(1, 10_000):
+            letters = (draw(self.rng, consonants if letter == "C" else VOWELS) for letter in pattern)
+            word = "".join(letters) + ending
+            if word not in self.taken:
+                self.taken.add(word)
+                return word
+            if attempt % 30 == 0:
+                pattern = pattern[:2] + pattern
+        raise AssertionError("every pattern is full")
+
+    def source(self, ending: str) -> str:
+        return self._new("CVC", ending, SOURCE_CONSONANTS)
+
+    def target(self, ending: str) -> str:
+        return self._new("CVCV", ending, TARGET_CONSONANTS)
+
+    def closed_source(self) -> str:
+        return self._new("CV", "", SOURCE_CONSONANTS)
+
+    def closed_target(self) -> str:
+        return self._new("VC", "", TARGET_CONSONANTS)
+
+
+def _some(rng: random.Random, share: float, items: Sequence[Item]) -> set[Item]:
+    """A share of the items, drawn at random; at least one, unless the share is 0."""
+    count = max(1, round(share * len(items))) if share > 0 else 0
+    return set(sorted(items, key=lambda _: rng.random())[:count])
+
+
+def _sizes(open_words: int) -> dict[str, int]:
+    sizes = {kind: max(2, int(share * open_words)) for kind, share in OPEN.items() if kind != "noun"}
+    sizes["noun"] = open_words - sum(sizes.values())
+    return sizes
+
+
+def invent(*, seed: int, vocabulary_size: int, fertility: float, ambiguity: float) -> dict[str, list[Word]]:
+    """The dictionary: the words of every class, `vocabulary_size` source word types in all.
+
+    `fertility` is the share of the nouns that become two target words, and of the transitive verbs that are two source
+    words (verb and particle) for one target word. `ambiguity` is the share of the nouns, adjectives and verbs that
+    have two translations.
+    """
+    rng = random.Random(f"{seed} words")
+    inventor = _Inventor(rng)
+    words: dict[str, list[Word]] = {}
+    for kind, size in CLOSED.items():
+        pairs = [((inventor.closed_source(),), (inventor.closed_target(),)) for _ in range(size)]
+        words[kind] = [Word(kind, source, (target, target), 0) for source, target in pairs]
+    particles = [inventor.closed_source() for _ in range(PARTICLES)] if fertility > 0 else []
+
+    sizes = _sizes(vocabulary_size - sum(CLOSED.values()) - len(particles))
+    two_targets = _some(rng, fertility, [("noun", i) for i in range(sizes["noun"])])
+    two_sources = _some(rng, fertility, [("transitive", i) for i in range(sizes["transitive"])])
+    ambiguous = _some(rng, ambiguity, [(kind, i) for kind in AMBIGUOUS for i in range(sizes[kind])])
+    for kind, size in sizes.items():
+        source_endings, target_ending = ENDINGS[kind]
+        words[kind] = []
+        for i in range(size):
+            word_class = i % len(source_endings)
+            source = [inventor.source(source_endings[word_class])]
+            if (kind, i) in two_sources:
+                source.append(particles[i % len(particles)])
+            fertile = 2 if (kind, i) in two_targets else 1
+            first = tuple(inventor.target(target_ending) for _ in range(fertile))
+            second = first
+            if (kind, i) in ambiguous:
+                second = tuple(inventor.target(target_ending) for _ in range(fertile))
+            words[kind].append(Word(kind, tuple(source), (first, second), word_class))
+    return words
