@@ -45,6 +45,18 @@ NESTED: Order = HEAD_FINAL | {
 ORDERS = {"none": SOURCE_ORDER, "local": LOCAL, "head_final": HEAD_FINAL, "nested": NESTED}
 
 SPLITS = ("test", "val", "train")  # in the order in which they are drawn
+RANGES: dict[str, tuple[float, float]] = {
+    "pairs": (1, 10**8),
+    "validation_pairs": (1, 10**8),
+    "test_pairs": (1, 10**8),
+    "seed": (0, 2**63),
+    "depth": (0, 50),  # the tree is read by recursion
+    "min_length": (SHORTEST, 10_000),
+    "max_length": (SHORTEST, 10_000),
+    "vocabulary_size": (SMALLEST, 10**6),
+    "fertility": (0.0, 1.0),
+    "ambiguity": (0.0, 1.0),
+}
 PATIENCE = 2000  # draws without a new sentence, after which the grammar counts as exhausted
 
 
@@ -78,21 +90,14 @@ class Grammar:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name, smallest in [
-            ("pairs", 1),
-            ("validation_pairs", 1),
-            ("test_pairs", 1),
-            ("depth", 0),
-            ("min_length", SHORTEST),
-            ("vocabulary_size", SMALLEST),
-        ]:
-            if getattr(self, name) < smallest:
-                raise UserError(f"reorder: {name}={getattr(self, name)} is too small; give {smallest} or more")
+        for name, (smallest, largest) in RANGES.items():
+            value = getattr(self, name)
+            kinds = (int,) if isinstance(smallest, int) else (int, float)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not smallest <= value <= largest:
+                number = "a whole number" if isinstance(smallest, int) else "a share"
+                raise UserError(f"reorder: {name}={value}: give {number} from {smallest} to {largest}")
         if self.max_length < self.min_length:
             raise UserError(f"reorder: max_length={self.max_length} is below min_length={self.min_length}; raise it")
-        for name in ("fertility", "ambiguity"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise UserError(f"reorder: {name}={getattr(self, name)} is no share; give a number from 0 to 1")
         if self.reordering not in ORDERS:
             raise UserError(f"reorder: reordering={self.reordering} is unknown; give one of {', '.join(ORDERS)}")
 
@@ -146,8 +151,8 @@ def _read_target(phrase: Phrase, order: Order, target: list[str], links: list[tu
             target.extend(words)
 
 
-def _translate(clauses: list[Phrase], order: Order) -> Pair:
-    """The words and links of a tree. Coordinated clauses keep their order."""
+def translate(clauses: list[Phrase], order: Order) -> Pair:
+    """The source words of a tree, its target words in an order, and their links. Coordinated clauses stay in order."""
     pair = Pair([], [], [])
     for clause in clauses:
         _read_source(clause, pair.source)
@@ -172,7 +177,7 @@ def _splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
         for _ in range(sizes[split]):
             for _ in range(PATIENCE):
                 length = grammar.min_length + int(rng.random() * (grammar.max_length - grammar.min_length + 1))
-                pair = _translate(grow(words, rng, length=length, depth=grammar.depth), ORDERS[grammar.reordering])
+                pair = translate(grow(words, rng, length=length, depth=grammar.depth), ORDERS[grammar.reordering])
                 sentence = " ".join(pair.source)
                 if sentence not in seen and len(pair.source) >= grammar.min_length:
                     break

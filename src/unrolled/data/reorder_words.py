@@ -31,7 +31,6 @@ CLOSED = {
     "subordinator": 3,
     "conjunction": 2,
 }
-PARTICLES = 3
 # Shares of the open vocabulary; what rounding leaves over are nouns.
 OPEN = {"adjective": 0.18, "transitive": 0.16, "intransitive": 0.10, "speech": 0.06, "adverb": 0.08, "noun": 0.42}
 ENDINGS = {  # (source endings by word class, target ending)
@@ -43,7 +42,7 @@ ENDINGS = {  # (source endings by word class, target ending)
     "adverb": (("ai",), "x"),
 }
 AMBIGUOUS = ("noun", "adjective", "transitive", "intransitive", "speech")
-SMALLEST = sum(CLOSED.values()) + PARTICLES + 2 * len(OPEN)  # two words in every open class
+SMALLEST = sum(CLOSED.values()) + 1 + 2 * len(OPEN)  # a particle, and two words in every open class
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +125,9 @@ def invent(*, seed: int, vocabulary_size: int, fertility: float, ambiguity: floa
     for kind, size in CLOSED.items():
         pairs = [((inventor.closed_source(),), (inventor.closed_target(),)) for _ in range(size)]
         words[kind] = [Word(kind, source, (target, target), 0) for source, target in pairs]
-    particles = [inventor.closed_source() for _ in range(PARTICLES)] if fertility > 0 else []
+    particle = [inventor.closed_source()] if fertility > 0 else []  # one for all verbs
 
-    sizes = _sizes(vocabulary_size - sum(CLOSED.values()) - len(particles))
+    sizes = _sizes(vocabulary_size - sum(CLOSED.values()) - len(particle))
     two_targets = _some(rng, fertility, [("noun", i) for i in range(sizes["noun"])])
     two_sources = _some(rng, fertility, [("transitive", i) for i in range(sizes["transitive"])])
     ambiguous = _some(rng, ambiguity, [(kind, i) for kind in AMBIGUOUS for i in range(sizes[kind])])
@@ -139,7 +138,7 @@ def invent(*, seed: int, vocabulary_size: int, fertility: float, ambiguity: floa
             word_class = i % len(source_endings)
             source = [inventor.source(source_endings[word_class])]
             if (kind, i) in two_sources:
-                source.append(particles[i % len(particles)])
+                source += particle
             fertile = 2 if (kind, i) in two_targets else 1
             first = tuple(inventor.target(target_ending) for _ in range(fertile))
             second = first
