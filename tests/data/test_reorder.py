@@ -149,9 +149,9 @@ def test_each_level_reorders_more_than_the_one_before(sizes):
     assert all(below < above for below, above in pairwise(levels))
 
 
-def test_the_source_is_the_same_at_every_level():
-    sources = [[pair.source for pair in some(50, reordering=level)] for level in ORDERS]
-    assert all(source == sources[0] for source in sources)
+@pytest.mark.parametrize("options", [{"reordering": level} for level in ORDERS] + [{"ambiguity": 0.7}])
+def test_reordering_and_ambiguity_leave_the_source_as_it_is(options):
+    assert [pair.source for pair in some(50, **options)] == [pair.source for pair in some(50)]
 
 
 def order_of(level: str, rule: str) -> set[bool]:

@@ -73,7 +73,7 @@ class Grammar:
     fertility: share of the nouns that become two words, and of the transitive verbs that are two words becoming one.
     ambiguity: share of nouns, adjectives and verbs whose translation depends on another word.
 
-    The source does not depend on `reordering`, nor validation and test set on `pairs`.
+    The source depends neither on `reordering` nor on `ambiguity`, and validation and test set do not depend on `pairs`.
     """
 
     pairs: int = 20_000

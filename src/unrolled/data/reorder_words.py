@@ -69,16 +69,17 @@ def draw(rng: random.Random, items: Sequence[Item]) -> Item:
 
 
 class _Inventor:
-    """Invents pronounceable words, no word twice."""
+    """Invents pronounceable words of one language, no word twice."""
 
-    def __init__(self, rng: random.Random) -> None:
+    def __init__(self, rng: random.Random, consonants: str) -> None:
         self.rng = rng
+        self.consonants = consonants
         self.taken: set[str] = set()
 
-    def _new(self, pattern: str, ending: str, consonants: str) -> str:
+    def word(self, pattern: str, ending: str = "") -> str:
         """A word after a pattern of C(onsonants) and V(owels); a syllable more when short words run out."""
         for attempt in range(1, 10_000):
-            letters = (draw(self.rng, consonants if letter == "C" else VOWELS) for letter in pattern)
+            letters = (draw(self.rng, self.consonants if letter == "C" else VOWELS) for letter in pattern)
             word = "".join(letters) + ending
             if word not in self.taken:
                 self.taken.add(word)
@@ -86,18 +87,6 @@ class _Inventor:
             if attempt % 30 == 0:
                 pattern = pattern[:2] + pattern
         raise AssertionError("every pattern is full")
-
-    def source(self, ending: str) -> str:
-        return self._new("CVC", ending, SOURCE_CONSONANTS)
-
-    def target(self, ending: str) -> str:
-        return self._new("CVCV", ending, TARGET_CONSONANTS)
-
-    def closed_source(self) -> str:
-        return self._new("CV", "", SOURCE_CONSONANTS)
-
-    def closed_target(self) -> str:
-        return self._new("VC", "", TARGET_CONSONANTS)
 
 
 def _some(rng: random.Random, share: float, items: Sequence[Item]) -> set[Item]:
@@ -119,30 +108,33 @@ def invent(*, seed: int, vocabulary_size: int, fertility: float, ambiguity: floa
     words (verb and particle) for one target word. `ambiguity` is the share of the nouns, adjectives and verbs that
     have two translations.
     """
-    rng = random.Random(f"{seed} words")
-    inventor = _Inventor(rng)
+    # A stream of random numbers for each, so that an option changes nothing but what it is about.
+    source = _Inventor(random.Random(f"{seed} source"), SOURCE_CONSONANTS)
+    target = _Inventor(random.Random(f"{seed} target"), TARGET_CONSONANTS)
+    fertile = random.Random(f"{seed} fertility")
+    ambiguous = random.Random(f"{seed} ambiguity")
+
     words: dict[str, list[Word]] = {}
     for kind, size in CLOSED.items():
-        pairs = [((inventor.closed_source(),), (inventor.closed_target(),)) for _ in range(size)]
-        words[kind] = [Word(kind, source, (target, target), 0) for source, target in pairs]
-    particle = [inventor.closed_source()] if fertility > 0 else []  # one for all verbs
+        pairs = [((source.word("CV"),), (target.word("VC"),)) for _ in range(size)]
+        words[kind] = [Word(kind, ours, (theirs, theirs), 0) for ours, theirs in pairs]
+    particle = [source.word("CV")] if fertility > 0 else []  # one for all verbs
 
     sizes = _sizes(vocabulary_size - sum(CLOSED.values()) - len(particle))
-    two_targets = _some(rng, fertility, [("noun", i) for i in range(sizes["noun"])])
-    two_sources = _some(rng, fertility, [("transitive", i) for i in range(sizes["transitive"])])
-    ambiguous = _some(rng, ambiguity, [(kind, i) for kind in AMBIGUOUS for i in range(sizes[kind])])
+    two_targets = _some(fertile, fertility, [("noun", i) for i in range(sizes["noun"])])
+    two_sources = _some(fertile, fertility, [("transitive", i) for i in range(sizes["transitive"])])
+    two_meanings = _some(ambiguous, ambiguity, [(kind, i) for kind in AMBIGUOUS for i in range(sizes[kind])])
     for kind, size in sizes.items():
         source_endings, target_ending = ENDINGS[kind]
         words[kind] = []
         for i in range(size):
             word_class = i % len(source_endings)
-            source = [inventor.source(source_endings[word_class])]
+            ours = [source.word("CVC", source_endings[word_class])]
             if (kind, i) in two_sources:
-                source += particle
-            fertile = 2 if (kind, i) in two_targets else 1
-            first = tuple(inventor.target(target_ending) for _ in range(fertile))
-            second = first
-            if (kind, i) in ambiguous:
-                second = tuple(inventor.target(target_ending) for _ in range(fertile))
-            words[kind].append(Word(kind, tuple(source), (first, second), word_class))
+                ours += particle
+            width = 2 if (kind, i) in two_targets else 1
+            first, second = (tuple(target.word("CVCV", target_ending) for _ in range(width)) for _ in range(2))
+            if (kind, i) not in two_meanings:
+                second = first
+            words[kind].append(Word(kind, tuple(ours), (first, second), word_class))
     return words
