@@ -213,7 +213,7 @@ class PooledGRUAttention(Attention):
         energies = self.energy(torch.tanh(v)).squeeze(-1)
         context, weights = attend(energies, annotations, valid)
         # v_i = sum_j alpha_ij v_ij
-        pooled = torch.bmm(weights.to(v.dtype).unsqueeze(1), v).squeeze(1)
+        pooled = torch.bmm(weights.to(v.dtype).unsqueeze(1), v).squeeze(1).to(v.dtype)
         return context, weights, (v, pooled)
 
 

@@ -62,7 +62,7 @@ class TanhCell(Cell):
         """One step: ``(B, H)``, ``((B, H),)`` -> ``((B, H),)``."""
         (h,) = state
         # h_t = tanh(W x_{t-1} + U h_{t-1} + b)
-        return (torch.tanh(projected + self.recurrent(h)),)
+        return (torch.tanh(projected + self.recurrent(h)).to(h.dtype),)
 
 
 class GRUResetBefore(Cell):
