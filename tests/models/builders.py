@@ -1,0 +1,159 @@
+"""Every model x attention at small different sizes, in float64, with random parameters (biases too)."""
+
+from functools import partial
+from types import SimpleNamespace
+
+import torch
+
+from unrolled.models.attention import (
+    BahdanauAttention,
+    CoverageAttention,
+    DotAttention,
+    GeneralAttention,
+    GRUAttention,
+    PooledGRUAttention,
+)
+from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, MeanContextDecoder, RNNsearchDecoder
+from unrolled.models.language_model import rnn_lm
+from unrolled.models.readout import DeepReadout, LinearReadout, MaxoutReadout
+from unrolled.models.translator import translator
+
+B, T, S, D, E, ENCODER = 2, 3, 5, 7, 11, 4
+A, COVERAGE = 13, 3
+SOURCE_WORDS, TARGET_WORDS = 17, 19
+
+CELLS = ["tanh", "gru", "gru_reset_after", "lstm"]
+ATTENTIONS = {
+    "bahdanau": partial(BahdanauAttention, size=A),
+    "gru_att": partial(GRUAttention, size=A),
+    "gru_att_pooled": partial(PooledGRUAttention, size=A),
+    "dot": DotAttention,
+    "general": GeneralAttention,
+    "coverage": partial(CoverageAttention, size=A, coverage_size=COVERAGE),
+}
+DECODERS = {
+    "cgru": (CGRUDecoder, DeepReadout),
+    "bahdanau": (BahdanauDecoder, LinearReadout),
+    "rnnsearch": (RNNsearchDecoder, MaxoutReadout),
+    "encoder_decoder": (MeanContextDecoder, DeepReadout),
+}
+# (model, attention, cell): every decoder with every attention, the write-up's also with every cell
+COMBINATIONS = [
+    *((model, attention, "gru") for model in ("cgru", "bahdanau", "rnnsearch") for attention in ATTENTIONS),
+    *(("bahdanau", "gru_att", cell) for cell in CELLS if cell != "gru"),
+    ("encoder_decoder", "none", "gru"),
+]
+IDS = ["-".join(combination) for combination in COMBINATIONS]
+
+
+def sizes_for(attention):
+    """(decoder size, encoder size): dot needs D = C."""
+    return (2 * D, D) if attention == "dot" else (D, ENCODER)
+
+
+def randomise(module, seed=0, scale=0.6):
+    """Every parameter uniform, biases and padding rows too, so that nothing hides behind a zero."""
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            noise = torch.rand(parameter.shape, generator=generator, dtype=torch.float64)
+            parameter.copy_((2 * noise - 1) * scale)
+    return module
+
+
+def options(model="cgru", mechanism="bahdanau", cell="gru", **changes):
+    """Keyword arguments of ``translator``."""
+    decoder, readout = DECODERS[model]
+    decoder_size, encoder_size = sizes_for(mechanism)
+    return {
+        "source_vocabulary": SOURCE_WORDS,
+        "target_vocabulary": TARGET_WORDS,
+        "decoder": partial(decoder, cell=cell) if model == "bahdanau" else decoder,
+        "readout": readout,
+        "attention": ATTENTIONS.get(mechanism),
+        "embedding_size": E,
+        "encoder_size": encoder_size,
+        "encoder_layers": 1,
+        "decoder_size": decoder_size,
+        "embedding_dropout": 0.0,
+        "annotation_dropout": 0.0,
+        "readout_dropout": 0.0,
+        "tied_target_embeddings": False,
+        "orthogonal": False,
+        **changes,
+    }
+
+
+def build(model="cgru", mechanism="bahdanau", cell="gru", seed=0, **changes):
+    """A translator in float64 with random parameters."""
+    return randomise(translator(**options(model, mechanism, cell, **changes)).double(), seed)
+
+
+def lm_options(**changes):
+    """Keyword arguments of ``rnn_lm``."""
+    return {
+        "target_vocabulary": TARGET_WORDS,
+        "attention": None,
+        "cell": "gru",
+        "embedding_size": E,
+        "hidden_size": D,
+        "layers": 2,
+        "dropout": 0.0,
+        "tied_embeddings": False,
+        "orthogonal": False,
+        **changes,
+    }
+
+
+def build_lm(cell="gru", seed=0, **changes):
+    """A language model in float64 with random parameters."""
+    return randomise(rnn_lm(**lm_options(cell=cell, **changes)).double(), seed)
+
+
+def pad(sentences, length=None, filler=0):
+    """Lists of ids -> ``(B, S)``, and their lengths ``(B,)``."""
+    lengths = torch.tensor([len(sentence) for sentence in sentences])
+    rows = torch.full((len(sentences), length or int(lengths.max())), filler)
+    for row, sentence in zip(rows, sentences, strict=True):
+        row[: len(sentence)] = torch.tensor(sentence)
+    return rows, lengths
+
+
+def words(lengths, vocabulary, seed=0):
+    """Random sentences of ids >= 4."""
+    generator = torch.Generator().manual_seed(seed)
+    return [torch.randint(4, vocabulary, (length,), generator=generator).tolist() for length in lengths]
+
+
+def batch_of(sources, length=None, filler=0):
+    """What ``start`` reads."""
+    source, lengths = pad(sources, length, filler)
+    return SimpleNamespace(source=source, source_lengths=lengths)
+
+
+def teacher_forced(model, sources, targets_in, length=None, filler=0):
+    """Log-probabilities ``(B, T, V)`` and weights ``(B, T, S)`` by ``forward``; targets of one length."""
+    source, lengths = pad(sources, length, filler)
+    target_in = torch.tensor(targets_in)
+    hidden, weights = model(source, lengths, target_in, torch.ones_like(target_in, dtype=torch.bool))
+    log_probs = torch.log_softmax(model.readout.output(hidden), dim=-1)
+    return log_probs.unflatten(0, target_in.shape), weights
+
+
+def step_by_step(generator, tokens, state):
+    """Log-probabilities ``(B, T, V)`` by repeated ``step``, and the last state."""
+    outputs = []
+    for word in tokens.unbind(1):
+        log_probs, state = generator.step(word, state)
+        outputs.append(log_probs)
+    return torch.stack(outputs, dim=1), state
+
+
+def flatten(state):
+    """The tensors of a nested tuple, in order."""
+    return [state] if isinstance(state, torch.Tensor) else [leaf for part in state for leaf in flatten(part)]
+
+
+def reorder(state, index):
+    """Rows ``index`` of every tensor of a nested tuple."""
+    return state[index] if isinstance(state, torch.Tensor) else tuple(reorder(part, index) for part in state)

@@ -1,0 +1,59 @@
+"""Every attention against its equations, sentence by sentence without padding, over several steps."""
+
+import numpy as np
+import pytest
+import torch
+from models import reference, symbols
+from models.builders import ATTENTIONS, D, S, randomise, sizes_for
+
+STEPS = 4
+LENGTHS = [3, S, 1]
+
+
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_attention_follows_its_equations(name):
+    query_size, encoder_size = sizes_for(name)
+    attention = ATTENTIONS[name](query_size=query_size, annotation_size=2 * encoder_size).double()
+    randomise(attention, seed=4)
+    torch.manual_seed(5)
+    annotations = torch.randn(len(LENGTHS), S, 2 * encoder_size, dtype=torch.float64)
+    queries = torch.randn(STEPS, len(LENGTHS), query_size, dtype=torch.float64)
+    valid = torch.arange(S) < torch.tensor(LENGTHS).unsqueeze(1)
+    prepared = attention.prepare(annotations, valid)
+    state = attention.start(prepared)
+    p, memories = symbols.attention(name, attention), [reference.NO_MEMORY] * len(LENGTHS)
+    for query in queries:
+        context, weights, state = attention.step(query, prepared, state)
+        for row, length in enumerate(LENGTHS):
+            real = list(annotations[row, :length].numpy())
+            expected, alpha, memories[row] = reference.ATTENTIONS[name](p, query[row].numpy(), real, memories[row])
+            np.testing.assert_allclose(context[row].detach().numpy(), expected, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(weights[row, :length].detach().numpy(), alpha, rtol=0, atol=1e-10)
+            assert torch.all(weights[row, length:] == 0)
+            if name in ("gru_att", "coverage"):  # the memory itself, not only what it does
+                np.testing.assert_allclose(state[0][row, :length].detach().numpy(), memories[row], rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["gru_att", "gru_att_pooled", "coverage"])
+def test_attention_with_memory_remembers(name):
+    attention = randomise(ATTENTIONS[name](query_size=D, annotation_size=D).double())
+    torch.manual_seed(6)
+    annotations, query = torch.randn(1, S, D, dtype=torch.float64), torch.randn(1, D, dtype=torch.float64)
+    prepared = attention.prepare(annotations, torch.ones(1, S, dtype=torch.bool))
+    _, first, state = attention.step(query, prepared, attention.start(prepared))
+    _, second, _ = attention.step(query, prepared, state)
+    assert (first - second).abs().max() > 1e-3
+
+
+def test_pooled_and_unpooled_memory_are_different_functions():
+    torch.manual_seed(7)
+    annotations, query = torch.randn(1, S, D, dtype=torch.float64), torch.randn(1, D, dtype=torch.float64)
+    found = []
+    for name in ("gru_att", "gru_att_pooled"):
+        attention = randomise(ATTENTIONS[name](query_size=D, annotation_size=D).double(), seed=8)
+        prepared = attention.prepare(annotations, torch.ones(1, S, dtype=torch.bool))
+        _, first, state = attention.step(query, prepared, attention.start(prepared))
+        _, second, _ = attention.step(query, prepared, state)
+        found.append((first, second))
+    torch.testing.assert_close(found[0][0], found[1][0], rtol=0, atol=1e-12)  # both start at v_0 = 0
+    assert (found[0][1] - found[1][1]).abs().max() > 1e-4
