@@ -1,0 +1,1 @@
+"""Search over anything that generates: ``start(batch) -> state`` and ``step(tokens, state) -> (log_probs, state)``."""

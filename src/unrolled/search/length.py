@@ -1,0 +1,51 @@
+"""Length normalisation: what a hypothesis of log-probability ``log p`` and ``length`` tokens, </s> counted, is worth.
+
+Each is a function of two tensors that broadcast against each other. Beam search relies on two properties: a score never
+falls when ``log p`` rises, and never falls when the length grows under the same ``log p`` <= 0.
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from unrolled.errors import UserError
+
+
+@dataclass(frozen=True)
+class NoNormalization:
+    """score = log p."""
+
+    def __call__(self, log_probability: Tensor, length: Tensor) -> Tensor:
+        """Scores of the hypotheses."""
+        return log_probability
+
+
+@dataclass(frozen=True)
+class PerToken:
+    """score = log p / length^power; power 1 is the mean log-probability of a token, as in dl4mt and Nematus."""
+
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not self.power >= 0:
+            raise UserError(f"search.length_normalization.power={self.power}: it must be 0 or more")
+
+    def __call__(self, log_probability: Tensor, length: Tensor) -> Tensor:
+        """Scores of the hypotheses."""
+        return log_probability / length**self.power
+
+
+@dataclass(frozen=True)
+class GNMT:
+    """score = log p / lp, Wu et al. 2016 (Google's Neural Machine Translation System), eq. 14 without the coverage."""
+
+    alpha: float = 0.6
+
+    def __post_init__(self) -> None:
+        if not self.alpha >= 0:
+            raise UserError(f"search.length_normalization.alpha={self.alpha}: it must be 0 or more")
+
+    def __call__(self, log_probability: Tensor, length: Tensor) -> Tensor:
+        """Scores of the hypotheses."""
+        # lp(Y) = (5 + |Y|)^α / (5 + 1)^α
+        return log_probability / ((5 + length) / 6) ** self.alpha
