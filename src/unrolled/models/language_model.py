@@ -18,7 +18,10 @@ Nested = tuple[Any, ...]
 class TargetBatch(Protocol):
     """What a language model reads of a batch."""
 
-    target: Tensor
+    @property
+    def target(self) -> Tensor:
+        """Token ids ``(B, T)``."""
+        ...
 
 
 class RecurrentLanguageModel(nn.Module):

@@ -22,8 +22,15 @@ Nested = tuple[Any, ...]
 class SourceBatch(Protocol):
     """What a translator reads of a batch."""
 
-    source: Tensor
-    source_lengths: Tensor
+    @property
+    def source(self) -> Tensor:
+        """Token ids ``(B, S)``."""
+        ...
+
+    @property
+    def source_lengths(self) -> Tensor:
+        """``(B,)``, on the CPU."""
+        ...
 
 
 class Translator(nn.Module):

@@ -1,0 +1,233 @@
+"""Hydra and OmegaConf, and nothing else of the package knows them: from the command line to objects.
+
+A script is a function of its composed configuration under ``@command("name")``, which composes conf/name.yaml.
+"""
+
+import functools
+import logging
+import os
+import re
+import secrets
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import hydra
+import lightning
+import torch
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import HydraException, InstantiationException, MissingConfigException
+from hydra.types import RunMode
+from hydra.utils import instantiate
+from lightning.pytorch.callbacks import ProgressBar
+from lightning.pytorch.loggers import Logger
+from omegaconf import DictConfig, OmegaConf
+from omegaconf.errors import OmegaConfBaseException
+from torch import nn
+
+from unrolled.data.modules import DataModule, load_tokenizers
+from unrolled.errors import UserError
+from unrolled.models.translator import Translator
+from unrolled.search.beam import Greedy
+from unrolled.training.inference import TrainedTranslator, load_weights
+from unrolled.training.loggers import csv_logger
+from unrolled.training.modules import LanguageModeling, Translation
+
+RESOLVED = "UNROLLED_CONFIG"
+"""Environment variable: the path of a resolved configuration that stands in for the command line."""
+CONF = Path(__file__).resolve().parents[2] / "conf"
+
+# One value a process: part of the names of run and sweep folders, so that two started in one second differ
+OmegaConf.register_new_resolver("unique", lambda: secrets.token_hex(3), use_cache=True, replace=True)
+
+
+def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
+    """Turn a function of the configuration into a script's ``main``.
+
+    A user's mistake ends with one line on stderr and exit status 2; an interruption with 130; results go to stdout, the
+    log to stderr. Whatever else goes wrong is our mistake and keeps its traceback.
+    """
+
+    def decorate(task: Callable[[DictConfig], Any]) -> Callable[[], None]:
+        @functools.wraps(task)
+        def job(config: DictConfig) -> Any:
+            with _status():
+                return task(config)
+
+        def main() -> None:
+            logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
+            logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+            os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through to here
+            with _status():
+                if RESOLVED in os.environ:  # one of several processes of a run that is already configured
+                    task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))
+                else:
+                    hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(job)()
+
+        return main
+
+    return decorate
+
+
+@contextmanager
+def _status() -> Iterator[None]:
+    """Turn a user's mistake into one line on stderr and exit status 2, and an interruption into 130."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as problem:
+        line = _users_mistake(problem)
+        if line is None:
+            raise
+        print(f"{Path(sys.argv[0]).name}: {line}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _users_mistake(problem: BaseException) -> str | None:
+    """The one line that tells a user what to mend, or None if ``problem`` is not the user's."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, UserError):
+            return str(cause)
+        cause = cause.__cause__
+    if isinstance(problem, HydraException | OmegaConfBaseException) and not isinstance(problem, InstantiationException):
+        return _configuration_mistake(problem)
+    return None
+
+
+def _configuration_mistake(problem: Exception) -> str:
+    """One line from Hydra's several, with the nearest valid choice where there is one."""
+    text = str(problem)
+    if isinstance(problem, MissingConfigException) and (found := re.search(r"Could not find '([^']+)/([^'/]+)'", text)):
+        group, choice = found.groups()
+        return f"{group}={choice}: there is no such choice{_nearest(choice, getattr(problem, 'options', None) or [])}"
+    cause = problem.__cause__
+    if isinstance(cause, OmegaConfBaseException) and cause.parent_node is not None and cause.key is not None:
+        keys = [str(key) for key in cause.parent_node] if isinstance(cause.parent_node, DictConfig) else []
+        prefix = str(cause.full_key or cause.key).rpartition(".")[0]
+        prefix = f"{prefix}." if prefix else ""
+        near = _nearest(str(cause.key), keys)
+        return f"{prefix}{cause.key}: there is no such option{near}"
+    return " ".join(text.split())
+
+
+def _nearest(word: str, choices: list[str]) -> str:
+    close = get_close_matches(word, choices, n=1, cutoff=0.5)
+    if close:
+        return f"; did you mean {close[0]}?"
+    return f"; there are {', '.join(sorted(choices))}" if choices else ""
+
+
+def in_sweep() -> bool:
+    """Whether this job is one of a multirun."""
+    return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
+
+
+def resolved(config: DictConfig) -> Any:
+    """Plain dictionaries, lists, strings and numbers, interpolations resolved. A missing value is an error."""
+    return OmegaConf.to_container(config, resolve=True, throw_on_missing=True)
+
+
+def to_yaml(config: DictConfig) -> str:
+    """The resolved configuration as YAML, enough to run it again."""
+    return OmegaConf.to_yaml(OmegaConf.create(resolved(config)))
+
+
+def read_config(run: str | None) -> DictConfig:
+    """The configuration of the run folder ``run``; UserError if it is no run folder."""
+    if run is None:
+        raise UserError("run=... is missing: name a run folder, such as run=outputs/cgru-gru_att-reorder/<when>")
+    path = Path(run) / "config.yaml"
+    if not path.is_file():
+        raise UserError(f"run={run}: there is no {path}; name the folder that train.py wrote its results to")
+    config = OmegaConf.load(path)
+    assert isinstance(config, DictConfig)
+    return config
+
+
+def build_data(config: DictConfig) -> DataModule:
+    """The data module of ``config``."""
+    return instantiate(config.data.module)
+
+
+def build_model(config: DictConfig, *, source_vocabulary: int | None, target_vocabulary: int) -> nn.Module:
+    """The model of ``config``; UserError where model, attention and data do not go together."""
+    attention = instantiate(config.attention) or None
+    return instantiate(config.model)(
+        source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, attention=attention
+    )
+
+
+def build_module(config: DictConfig, data: DataModule) -> Translation | LanguageModeling:
+    """The LightningModule of ``config``, for data that is set up."""
+    source = data.source_tokenizer
+    model = build_model(
+        config, source_vocabulary=None if source is None else source.size, target_vocabulary=data.target_tokenizer.size
+    )
+    shared = {
+        "model": model,
+        "optimizer": _optimizer(config),
+        "schedule": instantiate(config.schedule),
+    }
+    objective = instantiate(config.objective)
+    if objective.func is LanguageModeling:
+        return objective(**shared)
+    return objective(
+        **shared,
+        decode=data.target_tokenizer.decode,
+        references={split: data.references(split) for split in ("val", "test")},
+        bleu_tokenize=config.data.bleu_tokenize,
+        bleu_lowercase=config.data.bleu_lowercase,
+        validation_search=Greedy(),
+        test_search=instantiate(config.search),
+    )
+
+
+def _optimizer(config: DictConfig) -> Any:
+    # fused optimisers unscale gradients inside, which clips them too late under float16's loss scaling
+    if config.trainer.get("precision") == "16-mixed" and "fused" in config.optimizer:
+        return instantiate(config.optimizer, fused=False)
+    return instantiate(config.optimizer)
+
+
+def build_trainer(config: DictConfig) -> lightning.Trainer:
+    """Lightning's Trainer with the callbacks and loggers of ``config``."""
+    folder = Path(config.run_folder)
+    loggers: list[Logger] = [csv_logger(str(folder))]
+    if config.logger:
+        loggers.append(instantiate(config.logger)(configuration=resolved(config)))
+    callbacks = [instantiate(node) for node in config.callbacks.values()]
+    return instantiate(config.trainer)(
+        callbacks=callbacks,
+        enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
+        logger=loggers,
+        default_root_dir=str(folder),
+    )
+
+
+def load_translator(run: Any, search: DictConfig, device: str, max_tokens: int) -> TrainedTranslator:
+    """The trained translator of the run folder ``run``, ready to translate; UserError if it holds none."""
+    config = read_config(run)
+    source_tokenizer, target_tokenizer = load_tokenizers(Path(run) / "tokenizer")
+    model = build_model(
+        config,
+        source_vocabulary=None if source_tokenizer is None else source_tokenizer.size,
+        target_vocabulary=target_tokenizer.size,
+    )
+    if not isinstance(model, Translator) or source_tokenizer is None:
+        raise UserError(f"run={run}: model={config.choices.model} is a language model; name a translator's run")
+    load_weights(model, Path(run))
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return TrainedTranslator(
+        model=model.to(device).eval(),
+        source_tokenizer=source_tokenizer,
+        target_tokenizer=target_tokenizer,
+        search=instantiate(search),
+        device=torch.device(device),
+        max_tokens=max_tokens,
+    )

@@ -1,0 +1,100 @@
+"""Sentences side by side in padded tensors.
+
+Shape letters: B batch, S source length, T target length, both with their special tokens and padding.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from unrolled.data.tokenizer import BOS, EOS, PAD
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """A batch of sentence pairs, or of sentences (then the source is None). All tensors but the masks are int64.
+
+    source: (B, S), a row is ids </s> and padding. target: (B, T), a row is <s> ids </s> and padding.
+    source_lengths, target_lengths: (B,), without padding; they and ``index`` are on the CPU always.
+    index: (B,), the number of each sentence's line in its file, from 0.
+    """
+
+    source: Tensor | None
+    source_lengths: Tensor | None
+    target: Tensor
+    target_lengths: Tensor
+    index: Tensor
+
+    def __len__(self) -> int:
+        """Number of sentences."""
+        return self.target.shape[0]
+
+    @property
+    def source_valid(self) -> Tensor:
+        """(B, S) bool, True at real tokens."""
+        if self.source is None:
+            raise TypeError("this batch has no source")
+        return self.source != PAD
+
+    @property
+    def target_valid(self) -> Tensor:
+        """(B, T) bool, True at real tokens."""
+        return self.target != PAD
+
+    @property
+    def target_in(self) -> Tensor:
+        """(B, T - 1): what the decoder reads, <s> ids."""
+        return self.target[:, :-1]
+
+    @property
+    def target_out(self) -> Tensor:
+        """(B, T - 1): what it is to predict, ids </s>."""
+        return self.target[:, 1:]
+
+    @property
+    def target_out_valid(self) -> Tensor:
+        """(B, T - 1) bool, True at real tokens of ``target_out``."""
+        return self.target_out != PAD
+
+    def to(self, device: torch.device | str, **options: Any) -> "Batch":
+        """The batch with source and target on ``device``; ``options`` as of Tensor.to."""
+        return replace(
+            self,
+            source=None if self.source is None else self.source.to(device, **options),
+            target=self.target.to(device, **options),
+        )
+
+
+Ids = Sequence[int] | np.ndarray[Any, Any]
+
+
+def make_batch(
+    source: Sequence[Ids] | None, target: Sequence[Ids], index: Sequence[int] | np.ndarray[Any, Any]
+) -> Batch:
+    """Pad sentences (ids without special tokens) to a batch."""
+    source_ids, source_lengths = (None, None) if source is None else _pad(source, before=[], after=[EOS])
+    target_ids, target_lengths = _pad(target, before=[BOS], after=[EOS])
+    return Batch(source_ids, source_lengths, target_ids, target_lengths, torch.as_tensor(index, dtype=torch.int64))
+
+
+def make_source_batch(source: Sequence[Ids], index: Sequence[int] | np.ndarray[Any, Any]) -> Batch:
+    """Pad source sentences to a batch whose target, (B, 1), is <s> alone: what translation starts from."""
+    source_ids, source_lengths = _pad(source, before=[], after=[EOS])
+    target = torch.full((len(source), 1), BOS)
+    return Batch(source_ids, source_lengths, target, torch.ones(len(source), dtype=torch.int64), torch.as_tensor(index))
+
+
+def _pad(sentences: Sequence[Ids], *, before: list[int], after: list[int]) -> tuple[Tensor, Tensor]:
+    """(B, longest) ids and (B,) lengths, with ``before`` and ``after`` around every sentence."""
+    extra = len(before) + len(after)
+    lengths = np.array([len(ids) + extra for ids in sentences], dtype=np.int64)
+    padded = np.full((len(sentences), lengths.max()), PAD, dtype=np.int64)
+    padded[:, : len(before)] = before
+    for row, ids, length in zip(padded, sentences, lengths, strict=True):
+        row[len(before) : length - len(after)] = ids
+        row[length - len(after) : length] = after
+    return torch.from_numpy(padded), torch.from_numpy(lengths)

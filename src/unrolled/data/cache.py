@@ -1,0 +1,31 @@
+"""Files and folders that appear whole or not at all, also when two processes make the same one at once."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+
+@contextmanager
+def appearing(path: Path) -> Iterator[Path]:
+    """A free path beside ``path`` at which the block makes a file or a folder; it then becomes ``path``.
+
+    If the block fails, nothing remains. If another process was first with a folder, that one stays: what is cached under
+    a name is the same whoever made it.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        yield partial
+        try:
+            os.replace(partial, path)
+        except OSError:
+            if not path.is_dir():
+                raise
+    finally:
+        if partial.is_dir():
+            shutil.rmtree(partial)
+        else:
+            partial.unlink(missing_ok=True)

@@ -1,0 +1,91 @@
+"""What a corpus is: the text files of its three splits."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
+from pathlib import Path
+from typing import Protocol
+
+from unrolled.data import reorder, reorder_tree, reorder_words
+from unrolled.data.cache import appearing
+from unrolled.errors import UserError
+
+SPLITS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Files:
+    """The files of a split; line i of one belongs to line i of the others. alignment: links as ``i-j``, 0-based."""
+
+    source: Path | None
+    target: Path
+    alignment: Path | None = None
+
+
+class Corpus(Protocol):
+    """What the data module needs to know of a corpus."""
+
+    def files(self, cache: Path) -> dict[str, Files]:
+        """The files of train, val and test; a corpus that makes its files does so in ``cache``."""
+
+
+class ParallelText:
+    """Pairs of text files, [source, target] for each split."""
+
+    def __init__(
+        self,
+        *,
+        train: Sequence[str],
+        val: Sequence[str],
+        test: Sequence[str],
+        source_language: str = "source",
+        target_language: str = "target",
+    ) -> None:
+        self.source_language, self.target_language = source_language, target_language
+        self._files = {}
+        for split, pair in zip(SPLITS, (train, val, test), strict=True):
+            if isinstance(pair, str) or len(pair) != 2:
+                raise UserError(f"data.{split}={pair}: give two files, '[SOURCE,TARGET]'")
+            self._files[split] = Files(Path(pair[0]), Path(pair[1]))
+
+    def files(self, cache: Path) -> dict[str, Files]:
+        """The files of train, val and test."""
+        return self._files
+
+
+class MonolingualText:
+    """A text file for each split, for language models: a target side without a source."""
+
+    def __init__(self, *, train: str, val: str, test: str) -> None:
+        self._files = {}
+        for split, path in zip(SPLITS, (train, val, test), strict=True):
+            if not isinstance(path, str | Path):
+                raise UserError(f"data.{split}={path}: give one file")
+            self._files[split] = Files(None, Path(path))
+
+    def files(self, cache: Path) -> dict[str, Files]:
+        """The files of train, val and test."""
+        return self._files
+
+
+class Reorder:
+    """The synthetic corpus with gold alignments; the options are those of `reorder.Grammar`."""
+
+    source_language, target_language = "source", "target"
+
+    def __init__(self, **options: object) -> None:
+        self._grammar = reorder.Grammar(**options)  # type: ignore[arg-type]
+
+    def files(self, cache: Path) -> dict[str, Files]:
+        """The files of train, val and test, written if they are not in ``cache`` yet."""
+        key = hashlib.sha256(repr(astuple(self._grammar)).encode())
+        for module in (reorder, reorder_tree, reorder_words):  # another grammar is another corpus
+            key.update(Path(module.__file__).read_bytes())
+        folder = cache / "reorder" / key.hexdigest()[:32]
+        if not folder.exists():
+            with appearing(folder) as partial:
+                reorder.write_corpus(partial, self._grammar)
+        return {
+            split: Files(folder / f"{split}.source", folder / f"{split}.target", folder / f"{split}.align")
+            for split in SPLITS
+        }

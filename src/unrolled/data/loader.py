@@ -1,0 +1,101 @@
+"""From stored token ids, or from text, to batches."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrolled.data.batch import Batch, make_batch, make_source_batch
+from unrolled.data.sampler import TokenBudgetBatches
+from unrolled.data.store import TokenStore
+from unrolled.data.tokenizer import Tokenizer
+
+
+class BatchLoader:
+    """Batches of stored sentences, an epoch an iteration.
+
+    lines: the lines of the stores that take part; ``batches`` counts within them.
+
+    An iteration begins the next epoch, if the one before has given any batch; but the first one after
+    `load_state_dict` goes on where the saved loader was.
+    """
+
+    def __init__(
+        self, source: TokenStore | None, target: TokenStore, lines: NDArray[Any], batches: TokenBudgetBatches
+    ) -> None:
+        self._source, self._target = source, target
+        self._lines = lines
+        self._batches = batches
+        self._epoch = 0
+        self._given = 0  # batches of this epoch
+        self._resumed = False
+
+    def __len__(self) -> int:
+        """Number of batches of an epoch."""
+        return len(self._batches)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """The batches of an epoch, or the rest of one."""
+        # all of this happens at the first batch, so that iterators nobody uses change nothing
+        if self._given == len(self) or (self._given > 0 and not self._resumed):
+            self._epoch, self._given = self._epoch + 1, 0
+        self._resumed = False
+        for numbers in self._batches.epoch(self._epoch)[self._given :]:
+            self._given += 1
+            yield self._batch(self._lines[numbers])
+
+    def _batch(self, lines: NDArray[Any]) -> Batch:
+        source = None if self._source is None else [self._source[line] for line in lines]
+        return make_batch(source, [self._target[line] for line in lines], lines)
+
+    def state_dict(self) -> dict[str, int]:
+        """Which epoch, and how many of its batches were given."""
+        return {"epoch": self._epoch, "given": self._given}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Let the next iteration go on after the last batch that the saved loader gave."""
+        self._epoch, self._given = state["epoch"], state["given"]
+        self._resumed = True
+
+
+def encode_source(
+    tokenizer: Tokenizer, lines: Sequence[str], *, max_tokens: int, max_sentences: int | None = None
+) -> list[Batch]:
+    """Batches of source sentences of similar lengths, their target <s> alone; ``index`` is the line's number."""
+    source = tokenizer.encode(lines)
+    lengths = _positions(source)
+    return [
+        make_source_batch([source[number] for number in numbers], numbers)
+        for numbers in _similar(None, lengths, max_tokens=max_tokens, max_sentences=max_sentences)
+    ]
+
+
+def encode_pairs(
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    *,
+    max_tokens: int,
+    max_sentences: int | None = None,
+) -> list[Batch]:
+    """Batches of pairs of similar lengths; ``index`` is the pair's number."""
+    source, target = source_tokenizer.encode(sources), target_tokenizer.encode(targets)
+    return [
+        make_batch([source[number] for number in numbers], [target[number] for number in numbers], numbers)
+        for numbers in _similar(
+            _positions(source), _positions(target), max_tokens=max_tokens, max_sentences=max_sentences
+        )
+    ]
+
+
+def _positions(sentences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
+    """How many positions each sentence takes, with </s>."""
+    return np.array([len(ids) + 1 for ids in sentences], dtype=np.int64)
+
+
+def _similar(
+    source_lengths: NDArray[np.int64] | None, target_lengths: NDArray[np.int64], **budget: int | None
+) -> list[NDArray[np.intp]]:
+    return TokenBudgetBatches(source_lengths, target_lengths, shuffle=False, seed=0, **budget).epoch(0)

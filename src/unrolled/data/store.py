@@ -1,0 +1,67 @@
+"""Token ids on disk, memory-mapped: a corpus costs no memory until its sentences are looked at.
+
+A file holds the ids of all sentences (uint16 or int32), zeros up to a multiple of 8, the N + 1 int64 offsets at which
+sentences begin and end, and the footer.
+"""
+
+import struct
+from array import array
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from unrolled.data.cache import appearing
+from unrolled.errors import UserError
+
+FOOTER = struct.Struct("=16sqqq")  # mark, bytes of an id, sentences, ids
+MARK = b"unrolled ids v1\n"
+
+
+def write(path: Path, sentences: Iterable[Sequence[int]], *, vocabulary_size: int) -> None:
+    """Write sentences as they come; the file appears when it is whole. OverflowError: an id that does not fit."""
+    typecode = "H" if vocabulary_size <= 2**16 else "i"
+    size = array(typecode).itemsize
+    offsets = array("q", [0])
+    with appearing(path) as partial, partial.open("wb") as file:
+        for ids in sentences:
+            array(typecode, ids).tofile(file)
+            offsets.append(offsets[-1] + len(ids))
+        file.write(bytes(-file.tell() % offsets.itemsize))
+        offsets.tofile(file)
+        file.write(FOOTER.pack(MARK, size, len(offsets) - 1, offsets[-1]))
+
+
+class TokenStore:
+    """Sentences of token ids, read when asked for."""
+
+    def __init__(self, ids: NDArray[Any], offsets: NDArray[np.int64]) -> None:
+        self._ids = ids
+        self._offsets = offsets
+
+    @classmethod
+    def open(cls, path: Path) -> "TokenStore":
+        """Map what `write` wrote. UserError if it is something else."""
+        raw: NDArray[np.uint8] = np.memmap(path, np.uint8, "r").view(np.ndarray)
+        footer = raw[-FOOTER.size :].tobytes()
+        if len(footer) != FOOTER.size or not footer.startswith(MARK):
+            raise UserError(f"{path}: not a whole file of token ids; delete it and start again")
+        _, size, sentences, tokens = FOOTER.unpack(footer)
+        start = -(-tokens * size // 8) * 8
+        ids = raw[: tokens * size].view(np.uint16 if size == 2 else np.int32)
+        return cls(ids, raw[start : start + 8 * (sentences + 1)].view(np.int64))
+
+    def __len__(self) -> int:
+        """Number of sentences."""
+        return len(self._offsets) - 1
+
+    def __getitem__(self, number: int) -> NDArray[Any]:
+        """The ids of a sentence, without special tokens."""
+        return self._ids[self._offsets[number] : self._offsets[number + 1]]
+
+    @property
+    def lengths(self) -> NDArray[np.int32]:
+        """(N,): the number of ids of every sentence."""
+        return np.diff(self._offsets).astype(np.int32)

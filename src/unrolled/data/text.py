@@ -1,0 +1,80 @@
+"""Lines of text files, checked: plain or gzipped UTF-8, one sentence a line.
+
+Only a line feed ends a line. U+0085, U+2028, vertical tab and form feed are characters inside a line, so that line i of
+one file stays beside line i of another.
+"""
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from unrolled.errors import UserError
+
+BOM = b"\xef\xbb\xbf"
+
+
+def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
+    """The lines of a binary stream as text, without line end (LF or CR LF) and without a BOM on the first line.
+
+    ``name`` stands for the stream in messages. UserError with file and line: invalid UTF-8, a NUL byte.
+    """
+    for number, raw in enumerate(stream, start=1):
+        raw = raw.removesuffix(b"\n").removesuffix(b"\r")
+        if number == 1:
+            raw = raw.removeprefix(BOM)
+        if b"\0" in raw:
+            raise UserError(f"{name}:{number}: there is a NUL byte; this is no text file, or a damaged one")
+        try:
+            yield raw.decode("utf-8")
+        except UnicodeDecodeError as problem:
+            byte = raw[problem.start]
+            raise UserError(f"{name}:{number}: byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8") from problem
+
+
+def read_lines(path: str | Path) -> Iterator[str]:
+    """The lines of a file (gzipped if its name ends in .gz). UserError: a missing, empty or damaged file."""
+    path = Path(path)
+    if not path.is_file():
+        raise UserError(f"{path}: there is no such file; check the path")
+    number = 0
+    try:
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
+            for number, line in enumerate(decode_lines(stream, str(path)), start=1):  # noqa: B007
+                yield line
+    except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
+        raise UserError(f"{path}:{number + 1}: not a whole gzip file; compress it again") from problem
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem
+    if number == 0:
+        raise UserError(f"{path}: the file is empty; give a file with one sentence a line")
+
+
+def count_lines(path: str | Path) -> int:
+    """The number of lines of a file, each of them checked as `read_lines` does."""
+    return sum(1 for _ in read_lines(path))
+
+
+def check_same_length(source: str | Path, target: str | Path) -> int:
+    """The number of lines of both files. UserError with both counts if they differ."""
+    lines, target_lines = count_lines(source), count_lines(target)
+    if lines != target_lines:
+        raise unequal(source, lines, target, target_lines)
+    return lines
+
+
+def unequal(source: str | Path, source_lines: int, target: str | Path, target_lines: int) -> UserError:
+    """The error of two files that should go together line by line, and do not."""
+    return UserError(
+        f"{source} has {source_lines} lines and {target} has {target_lines}:"
+        " line i of one belongs to line i of the other; give files of equal length"
+    )
+
+
+def sha256(path: str | Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal. UserError: a missing file."""
+    if not Path(path).is_file():
+        raise UserError(f"{path}: there is no such file; check the path")
+    with Path(path).open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,0 +1,1 @@
+"""Training: the only part that knows Lightning."""

@@ -1,0 +1,89 @@
+"""A trained run put to use: translating lines, scoring pairs, reading alignments."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_model
+from torch import Tensor, nn
+
+from unrolled.data.batch import Batch
+from unrolled.data.loader import encode_pairs, encode_source
+from unrolled.data.tokenizer import Tokenizer
+from unrolled.errors import UserError
+from unrolled.metrics.perplexity import LogLikelihood
+from unrolled.models.translator import Translator
+from unrolled.training.modules import Search
+from unrolled.training.objective import token_loss
+
+
+def load_weights(model: nn.Module, folder: Path) -> None:
+    """Fill ``model`` from the run ``folder``: its weights.safetensors or, while there are none, its checkpoints."""
+    if (folder / "weights.safetensors").is_file():
+        load_model(model, str(folder / "weights.safetensors"))
+        return
+    for name in ("best.ckpt", "last.ckpt"):
+        path = folder / "checkpoints" / name
+        if path.is_file():
+            state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
+            model.load_state_dict({key.removeprefix("model."): value for key, value in state.items()})
+            return
+    raise UserError(f"run={folder}: there are no weights (weights.safetensors or checkpoints/); train the run first")
+
+
+@dataclass(frozen=True)
+class TrainedTranslator:
+    """A translator in evaluation mode with its tokenizers and a search, on ``device``."""
+
+    model: Translator
+    source_tokenizer: Tokenizer
+    target_tokenizer: Tokenizer
+    search: Search
+    device: torch.device
+    max_tokens: int
+    """Padded source positions of a batch."""
+
+    @torch.inference_mode()
+    def translate(self, lines: Sequence[str]) -> list[str]:
+        """Each line's best translation as text; an empty line gives an empty line."""
+        found: dict[int, str] = {}
+        for batch in encode_source(self.source_tokenizer, lines, max_tokens=self.max_tokens):
+            hypotheses = self.search(self.model, batch.to(self.device))
+            for line, hypothesis in zip(batch.index.tolist(), hypotheses, strict=True):
+                found[line] = self.target_tokenizer.decode(hypothesis.tokens) if lines[line].strip() else ""
+        return [found[line] for line in range(len(lines))]
+
+    def pairs(self, sources: Sequence[str], targets: Sequence[str]) -> Iterator[Batch]:
+        """Batches of pairs of text, similar lengths together; ``index`` says which pair a row is."""
+        for batch in encode_pairs(
+            self.source_tokenizer, self.target_tokenizer, sources, targets, max_tokens=self.max_tokens
+        ):
+            yield batch.to(self.device)
+
+    @torch.inference_mode()
+    def likelihood(self, sources: Sequence[str], targets: Sequence[str]) -> LogLikelihood:
+        """Log-likelihood of all targets given their sources, summed over tokens with </s>."""
+        total = LogLikelihood()
+        for batch in self.pairs(sources, targets):
+            counted = batch.target_out_valid
+            hidden, _ = self.model(batch.source, batch.source_lengths, batch.target_in, counted)
+            loss = token_loss(self.model.readout.output(hidden), batch.target_out[counted])
+            total.add(loss.negative_log_likelihood.item(), loss.tokens)
+        return total
+
+    @torch.inference_mode()
+    def attention_weights(self, sources: Sequence[str], targets: Sequence[str]) -> list[Tensor]:
+        """For each pair the weights under forced decoding, ``(target length with </s>, source length with </s>)``.
+
+        float32 on the CPU.
+        """
+        found: dict[int, Tensor] = {}
+        for batch in self.pairs(sources, targets):
+            _, weights = self.model(batch.source, batch.source_lengths, batch.target_in, batch.target_out_valid)
+            lengths = zip(
+                batch.index.tolist(), batch.target_lengths.tolist(), batch.source_lengths.tolist(), strict=True
+            )
+            for row, (line, target_length, source_length) in enumerate(lengths):
+                found[line] = weights[row, : target_length - 1, :source_length].float().cpu()
+        return [found[line] for line in range(len(sources))]

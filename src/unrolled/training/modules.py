@@ -1,0 +1,224 @@
+"""The two thin LightningModules: what is trained, validated and tested. The models themselves know no Lightning.
+
+Loss and perplexity are sums over all words of all ranks, divided once by the number of words.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Protocol
+
+import lightning
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from unrolled.data.batch import Batch
+from unrolled.metrics.perplexity import LogLikelihood
+from unrolled.metrics.translation import translation_scores
+from unrolled.models.language_model import RecurrentLanguageModel
+from unrolled.models.translator import Translator
+from unrolled.search.beam import Hypothesis
+from unrolled.training.objective import TokenLoss, token_loss
+from unrolled.training.schedule import Schedule
+
+
+class Search(Protocol):
+    """Finds the best translation of every row of a batch."""
+
+    def __call__(self, generator: Any, batch: Any) -> list[Hypothesis]:
+        """One hypothesis a row, in the batch's order."""
+        ...
+
+
+class _Module(lightning.LightningModule):
+    """What both objectives share: optimisation, and log-likelihoods summed over batches and ranks."""
+
+    def __init__(
+        self,
+        *,
+        model: nn.Module,
+        optimizer: Callable[[Iterable[nn.Parameter]], Optimizer],
+        schedule: Callable[..., Schedule],
+        label_smoothing: float,
+        monitor: str,
+        mode: str,
+    ) -> None:
+        super().__init__()
+        self.model = model
+        self.label_smoothing = label_smoothing
+        self.monitor = monitor
+        self.mode = mode
+        self.target_tokens = 0
+        """Target words trained on by this rank, without padding."""
+        self._optimizer = optimizer
+        self._schedule = schedule
+        self._likelihood = LogLikelihood()
+
+    def configure_optimizers(self) -> Any:
+        """Optimiser over all parameters, with its schedule if there is one."""
+        optimizer = self._optimizer(self.model.parameters())
+        schedule = self._schedule(optimizer, monitor=self.monitor, mode=self.mode)
+        return optimizer if schedule is None else {"optimizer": optimizer, "lr_scheduler": schedule}
+
+    def loss(self, batch: Batch) -> TokenLoss:
+        """Teacher-forced loss of a batch."""
+        raise NotImplementedError
+
+    def training_step(self, batch: Batch, batch_index: int) -> Tensor:
+        """Mean objective over the batch's words."""
+        loss = self.loss(batch)
+        self.target_tokens += loss.tokens
+        self.log("train/loss", loss.negative_log_likelihood.detach() / loss.tokens, batch_size=loss.tokens)
+        return loss.objective / loss.tokens
+
+    def _start_evaluation(self) -> None:
+        self._likelihood = LogLikelihood()
+
+    def _evaluate_likelihood(self, batch: Batch) -> None:
+        loss = self.loss(batch)
+        self._likelihood.add(loss.negative_log_likelihood.item(), loss.tokens)
+
+    def _log_likelihood(self, split: str) -> None:
+        sums = torch.tensor(
+            [self._likelihood.negative_log_likelihood, self._likelihood.tokens], dtype=torch.float64, device="cpu"
+        )
+        total = LogLikelihood()
+        for nll, tokens in self._gather(sums.tolist()):
+            total.add(nll, int(tokens))
+        self._log(f"{split}/loss", total.loss)
+        self._log(f"{split}/perplexity", total.perplexity)
+
+    def _gather(self, value: Any) -> list[Any]:
+        """``value`` of every rank, in rank order."""
+        if self.trainer.world_size == 1:
+            return [value]
+        gathered: list[Any] = [None] * self.trainer.world_size
+        torch.distributed.all_gather_object(gathered, value)
+        return gathered
+
+    def _log(self, name: str, value: float) -> None:
+        self.log(name, torch.tensor(value, dtype=torch.float32))  # accelerators may have no float64
+
+
+class LanguageModeling(_Module):
+    """p(sentence): trains and measures a language model on the target side."""
+
+    model: RecurrentLanguageModel
+
+    def loss(self, batch: Batch) -> TokenLoss:
+        """-log p(x_1 ... x_T </s>), every word given the ones before it."""
+        hidden, _ = self.model(batch.target_in, self.model.start(batch))
+        counted = batch.target_out_valid
+        return token_loss(self.model.output(hidden[counted]), batch.target_out[counted], self._smoothing())
+
+    def _smoothing(self) -> float:
+        return self.label_smoothing if self.training else 0.0
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin new sums."""
+        self._start_evaluation()
+
+    def validation_step(self, batch: Batch, batch_index: int) -> None:
+        """Add a batch to the sums."""
+        self._evaluate_likelihood(batch)
+
+    def on_validation_epoch_end(self) -> None:
+        """Log val/loss (nats a token) and val/perplexity."""
+        self._log_likelihood("val")
+
+    def on_test_epoch_start(self) -> None:
+        """Begin new sums."""
+        self._start_evaluation()
+
+    def test_step(self, batch: Batch, batch_index: int) -> None:
+        """Add a batch to the sums."""
+        self._evaluate_likelihood(batch)
+
+    def on_test_epoch_end(self) -> None:
+        """Log test/loss and test/perplexity."""
+        self._log_likelihood("test")
+
+
+class Translation(_Module):
+    """p(target | source): trains a translator, and translates and scores at validation and test.
+
+    ``references`` are the raw lines of each split; ``decode`` turns token ids into text. ``hypotheses[split]`` holds
+    the last translations of a split, one a line in the file's order, and ``signatures`` sacreBLEU's signatures.
+    """
+
+    model: Translator
+
+    def __init__(
+        self,
+        *,
+        decode: Callable[[Sequence[int]], str],
+        references: dict[str, list[str]],
+        bleu_tokenize: str,
+        bleu_lowercase: bool,
+        validation_search: Search,
+        test_search: Search,
+        **shared: Any,
+    ) -> None:
+        super().__init__(**shared)
+        self.decode = decode
+        self.references = references
+        self.bleu_tokenize = bleu_tokenize
+        self.bleu_lowercase = bleu_lowercase
+        self.validation_search = validation_search
+        self.test_search = test_search
+        self.hypotheses: dict[str, list[str]] = {}
+        self.signatures: dict[str, str] = {}
+        self._found: list[tuple[int, list[int]]] = []
+
+    def loss(self, batch: Batch) -> TokenLoss:
+        """-log p(y_1 ... y_T </s> | x), every word given the ones before it."""
+        if batch.source is None or batch.source_lengths is None:
+            raise TypeError("a translator needs batches with a source")
+        counted = batch.target_out_valid
+        hidden, _ = self.model(batch.source, batch.source_lengths, batch.target_in, counted)
+        smoothing = self.label_smoothing if self.training else 0.0
+        return token_loss(self.model.readout.output(hidden), batch.target_out[counted], smoothing)
+
+    def _evaluate(self, batch: Batch, search: Search) -> None:
+        self._evaluate_likelihood(batch)
+        for line, hypothesis in zip(batch.index.tolist(), search(self.model, batch), strict=True):
+            self._found.append((line, list(hypothesis.tokens)))
+
+    def _score(self, split: str) -> None:
+        self._log_likelihood(split)
+        found = dict(pair for rank in self._gather(self._found) for pair in rank)
+        hypotheses = [self.decode(found[line]) for line in range(len(found))]
+        scores = translation_scores(
+            hypotheses, self.references[split], tokenize=self.bleu_tokenize, lowercase=self.bleu_lowercase
+        )
+        self.hypotheses[split] = hypotheses
+        self.signatures = dict(scores.signatures)
+        self._log(f"{split}/bleu", scores.bleu)
+        self._log(f"{split}/chrf", scores.chrf)
+        if split == "test":
+            self._log("test/ter", scores.ter)
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin new sums."""
+        self._start_evaluation()
+        self._found = []
+
+    def validation_step(self, batch: Batch, batch_index: int) -> None:
+        """Teacher-forced loss, and translations by ``validation_search``."""
+        self._evaluate(batch, self.validation_search)
+
+    def on_validation_epoch_end(self) -> None:
+        """Log val/loss, val/perplexity, val/bleu, val/chrf."""
+        self._score("val")
+
+    def on_test_epoch_start(self) -> None:
+        """Begin new sums."""
+        self._start_evaluation()
+        self._found = []
+
+    def test_step(self, batch: Batch, batch_index: int) -> None:
+        """Teacher-forced loss, and translations by ``test_search``."""
+        self._evaluate(batch, self.test_search)
+
+    def on_test_epoch_end(self) -> None:
+        """Log test/loss, test/perplexity, test/bleu, test/chrf, test/ter."""
+        self._score("test")

@@ -1,0 +1,91 @@
+"""One run from first batch to results: fit, take the best checkpoint, test it once, write everything down."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import lightning
+import torch
+from lightning.pytorch.callbacks import ModelCheckpoint
+from safetensors.torch import save_model
+
+from unrolled.training.callbacks import Diverged, Speed
+from unrolled.training.modules import Translation, _Module
+from unrolled.training.pictures import save_curves
+from unrolled.training.results import peak_memory_mib, write_lines, write_results
+
+log = logging.getLogger(__name__)
+
+
+def run(
+    *,
+    module: _Module,
+    data: lightning.LightningDataModule,
+    trainer: lightning.Trainer,
+    folder: Path,
+    facts: dict[str, Any],
+) -> dict[str, Any]:
+    """Train, test the best checkpoint, and fill the run folder. Returns what ``results.json`` holds.
+
+    ``facts`` (model, attention, seed, ...) stand in results.json as they are. ``status`` is ``completed``, ``diverged``
+    or ``interrupted``; whatever else goes wrong is raised, after the loggers were told.
+    """
+    results = dict(facts, parameters=sum(parameter.numel() for parameter in module.parameters()))
+    outcome = "failed"
+    try:
+        trainer.fit(module, datamodule=data)
+        results |= _training_facts(module, trainer)
+        results |= _test(module, data, trainer, folder)
+        outcome = "completed"
+    except Diverged as problem:
+        log.error("%s", problem)
+        results |= _training_facts(module, trainer)
+        outcome = "diverged"
+    except (KeyboardInterrupt, SystemExit):
+        # Lightning has already shut down in order, and ends with SystemExit
+        results |= _training_facts(module, trainer)
+        outcome = "interrupted"
+    finally:
+        if trainer.is_global_zero:
+            results["status"] = outcome
+            results["peak_memory_mib"] = round(peak_memory_mib(), 1)
+            if outcome != "failed":
+                write_results(folder, results)
+            for logger in trainer.loggers:
+                logger.finalize("success" if outcome == "completed" else "failed")
+            save_curves(folder)
+    return results
+
+
+def _training_facts(module: _Module, trainer: lightning.Trainer) -> dict[str, Any]:
+    (speed,) = [callback for callback in trainer.callbacks if isinstance(callback, Speed)]  # type: ignore[attr-defined]
+    return {
+        "steps": trainer.global_step,
+        "epochs": trainer.current_epoch,
+        "train/target_tokens_per_second": speed.tokens_per_second(module, trainer.world_size),
+    }
+
+
+def _test(
+    module: _Module, data: lightning.LightningDataModule, trainer: lightning.Trainer, folder: Path
+) -> dict[str, Any]:
+    checkpoint: Any = trainer.checkpoint_callback
+    assert isinstance(checkpoint, ModelCheckpoint)
+    if not checkpoint.best_model_path:
+        # training ended before its first validation
+        trainer.validate(module, datamodule=data, verbose=False)
+        checkpoint.best_model_path = str(folder / "checkpoints" / "best.ckpt")
+        trainer.save_checkpoint(checkpoint.best_model_path)
+    best = torch.load(checkpoint.best_model_path, map_location="cpu", weights_only=True)
+    module.load_state_dict(best["state_dict"])
+    if trainer.is_global_zero:
+        save_model(module.model, str(folder / "weights.safetensors"))
+    figures = dict(best["metrics"])
+    (tested,) = trainer.test(module, datamodule=data, verbose=False)
+    figures |= {name: float(value) for name, value in tested.items()}
+    if isinstance(module, Translation):
+        figures |= {f"{name}_signature": signature for name, signature in module.signatures.items()}
+        if trainer.is_global_zero:
+            for split, lines in module.hypotheses.items():
+                write_lines(folder / "translations" / f"{split}.txt", lines)
+    return figures

@@ -1,0 +1,55 @@
+"""Learning-rate schedules, as Lightning's ``lr_scheduler`` dictionaries. ``steps`` are the optimiser's."""
+
+from typing import Any
+
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
+
+from unrolled.errors import UserError
+
+Schedule = dict[str, Any] | None
+
+
+def constant(optimizer: Optimizer, *, monitor: str, mode: str) -> Schedule:
+    """The learning rate stays as it is."""
+    return None
+
+
+def warm_up(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -> Schedule:
+    """Linear from lr/steps to lr in ``steps`` optimiser steps, then constant."""
+    steps = _positive("schedule.steps", steps)
+    return {"scheduler": LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / steps)), "interval": "step"}
+
+
+def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -> Schedule:
+    """Linear warm-up to lr in ``steps`` steps, then lr * sqrt(steps / step) (Vaswani et al. 2017, eq 3)."""
+    steps = _positive("schedule.steps", steps)
+
+    def factor(step: int) -> float:
+        return min((step + 1) / steps, (steps / (step + 1)) ** 0.5)
+
+    return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
+
+
+def halve_on_plateau(
+    optimizer: Optimizer, *, monitor: str, mode: str, patience: int, factor: float, minimum: float
+) -> Schedule:
+    """Multiply lr by ``factor`` when ``monitor`` has not improved for more than ``patience`` validations.
+
+    It never falls under ``minimum``.
+    """
+    scheduler = ReduceLROnPlateau(
+        optimizer,
+        mode="max" if mode == "max" else "min",
+        factor=factor,
+        patience=patience,
+        min_lr=minimum,
+        threshold=0.0,
+    )
+    return {"scheduler": scheduler, "interval": "epoch", "monitor": monitor, "strict": False}
+
+
+def _positive(name: str, steps: int) -> int:
+    if steps < 1:
+        raise UserError(f"{name}={steps}: a warm-up needs at least one step; take schedule=constant for none")
+    return steps

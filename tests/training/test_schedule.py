@@ -1,0 +1,47 @@
+import pytest
+import torch
+
+from unrolled.errors import UserError
+from unrolled.training.schedule import constant, halve_on_plateau, inverse_square_root, warm_up
+
+
+def rates(schedule, count, **options):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    scheduler = schedule(optimizer, monitor="val/bleu", mode="max", **options)["scheduler"]
+    found = []
+    for _ in range(count):
+        found.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        scheduler.step()
+    return found
+
+
+def test_constant_has_no_scheduler():
+    assert constant(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))]), monitor="m", mode="min") is None
+
+
+def test_warm_up_is_linear_and_then_constant():
+    assert rates(warm_up, 6, steps=4) == pytest.approx([0.25, 0.5, 0.75, 1.0, 1.0, 1.0])
+
+
+def test_inverse_square_root_falls_after_warm_up():
+    assert rates(inverse_square_root, 16, steps=4)[3:16:12] == pytest.approx([1.0, 0.5])
+
+
+@pytest.mark.parametrize(("mode", "values"), [("max", [5.0, 4.0, 5.0]), ("min", [5.0, 6.0, 5.0])])
+def test_plateau_halves_when_the_figure_stops_improving(mode, values):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    schedule = halve_on_plateau(optimizer, monitor="val/bleu", mode=mode, patience=1, factor=0.5, minimum=0.1)
+    assert schedule["monitor"] == "val/bleu"
+    for value in values:
+        schedule["scheduler"].step(value)
+    assert optimizer.param_groups[0]["lr"] == 0.5
+    for _ in range(20):
+        schedule["scheduler"].step(values[0])
+    assert optimizer.param_groups[0]["lr"] == 0.1
+
+
+@pytest.mark.parametrize("schedule", [warm_up, inverse_square_root])
+def test_a_warm_up_without_steps_is_a_users_mistake(schedule):
+    with pytest.raises(UserError, match=r"schedule\.steps=0"):
+        rates(schedule, 1, steps=0)
