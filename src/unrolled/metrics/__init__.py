@@ -1,1 +1,1 @@
-"""Numbers and text in, numbers out."""
+"""Numbers or text in, numbers out."""

@@ -1,50 +1,64 @@
-"""BLEU, chrF and TER of a corpus, by sacreBLEU."""
+"""BLEU, chrF and TER of a corpus by sacreBLEU (Post 2018): the figures that its command prints for the same files."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import NamedTuple
 
-from sacrebleu.metrics import BLEU, CHRF, TER
+from sacrebleu.metrics.bleu import BLEU
+from sacrebleu.metrics.chrf import CHRF
+from sacrebleu.metrics.ter import TER
 
 from unrolled.errors import UserError
-
-TOKENIZERS = ("13a", "none", "intl", "char", "zh", "ja-mecab", "flores200")
 
 
 @dataclass(frozen=True)
 class TranslationScores:
-    """Corpus scores, all as percentages; TER is an error rate. ``signatures``: sacreBLEU's, a name each."""
+    """Scores in percent; ``signatures`` are sacreBLEU's, under bleu, chrf and ter. Lower TER is better."""
 
     bleu: float
     chrf: float
-    ter: float
     signatures: dict[str, str]
+    hypotheses: Sequence[str]
+    references: Sequence[str]
+
+    @cached_property
+    def ter(self) -> float:
+        """Translation edit rate, not case-sensitive. Computed when asked for: long sentences take minutes."""
+        return float(TER().corpus_score(self.hypotheses, [self.references]).score)
 
 
 def translation_scores(
-    hypotheses: Sequence[str], references: Sequence[str], *, tokenize: str, lowercase: bool
+    hypotheses: Sequence[str], references: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False
 ) -> TranslationScores:
-    """Scores of ``hypotheses`` against one reference each, as text; ``tokenize`` is
-    sacreBLEU's: none for text that is tokenised already.
+    """Scores of detokenised ``hypotheses``, one reference each.
 
-    ValueError where the numbers of lines differ.
+    ``tokenize`` is sacreBLEU's tokenisation for BLEU; "none" is for text that is already tokenised. ``lowercase`` is for
+    BLEU alone, as the command's -lc. UserError for a ``tokenize`` that sacreBLEU does not have, ValueError for sequences
+    that are empty or not equally long.
     """
-    _check(hypotheses, references)
-    bleu, chrf, ter = _bleu(tokenize, lowercase), CHRF(lowercase=lowercase), TER(case_sensitive=not lowercase)
-    scores = {}
-    signatures = {}
-    for name, metric in (("bleu", bleu), ("chrf", chrf), ("ter", ter)):
-        scores[name] = float(metric.corpus_score(list(hypotheses), [list(references)]).score)
-        signatures[name] = str(metric.get_signature())
-    return TranslationScores(**scores, signatures=signatures)
+    _check_lengths(hypotheses, references)
+    bleu, chrf, ter = _bleu(tokenize, lowercase), CHRF(), TER()
+    ter.num_refs = 1  # known to signatures only after scoring, and TER is scored late
+    return TranslationScores(
+        bleu=float(bleu.corpus_score(hypotheses, [references]).score),
+        chrf=float(chrf.corpus_score(hypotheses, [references]).score),
+        signatures={
+            "bleu": str(bleu.get_signature()),
+            "chrf": str(chrf.get_signature()),
+            "ter": str(ter.get_signature()),
+        },
+        hypotheses=hypotheses,
+        references=references,
+    )
 
 
-@dataclass(frozen=True)
-class LengthBand:
-    """BLEU of the ``sentences`` whose source has ``low`` to ``high`` words (None: no upper end)."""
+class LengthBLEU(NamedTuple):
+    """BLEU of the ``sentences`` sentences whose source has ``low`` to ``high`` words, both included."""
 
     low: int
-    high: int | None
+    high: float
     sentences: int
     bleu: float
 
@@ -53,31 +67,41 @@ def bleu_by_length(
     hypotheses: Sequence[str],
     references: Sequence[str],
     source_lengths: Sequence[int],
-    *,
     edges: Sequence[int],
-    tokenize: str,
-    lowercase: bool,
-) -> list[LengthBand]:
-    """Corpus BLEU of each band of source lengths: ``edges`` (10, 20) gives up to 10, 11 to 20, from 21 words."""
-    _check(hypotheses, references)
-    bands = []
-    lows, highs = [0, *(edge + 1 for edge in edges)], [*edges, None]
-    for low, high in zip(lows, highs, strict=True):
-        inside = [i for i, n in enumerate(source_lengths) if low <= n and (high is None or n <= high)]
-        if inside:
-            metric = _bleu(tokenize, lowercase)
-            score = metric.corpus_score([hypotheses[i] for i in inside], [[references[i] for i in inside]]).score
-            bands.append(LengthBand(low, high, len(inside), float(score)))
-    return bands
+    *,
+    tokenize: str = "13a",
+    lowercase: bool = False,
+) -> list[LengthBLEU]:
+    """Corpus BLEU of each group of source lengths.
+
+    ``edges``, rising, are the smallest lengths of the groups; the last group is open (``high`` infinite). Groups
+    without sentences are left out. ValueError for sequences that are empty or not equally long, or a length below all
+    edges.
+    """
+    _check_lengths(hypotheses, references, source_lengths)
+    if min(source_lengths) < edges[0]:
+        raise ValueError(f"a source of {min(source_lengths)} words is shorter than the first edge, {edges[0]}")
+    groups = []
+    for low, high in zip(edges, [*(edge - 1 for edge in edges[1:]), math.inf]):
+        rows = [row for row, length in enumerate(source_lengths) if low <= length <= high]
+        if rows:
+            score = _bleu(tokenize, lowercase).corpus_score(
+                [hypotheses[row] for row in rows], [[references[row] for row in rows]]
+            )
+            groups.append(LengthBLEU(low, high, len(rows), float(score.score)))
+    return groups
 
 
-def _bleu(tokenize: str, lowercase: bool) -> Any:
-    if tokenize not in TOKENIZERS:
-        raise UserError(f"data.bleu_tokenize={tokenize}: sacreBLEU has {', '.join(TOKENIZERS)}")
-    # force: no warning that text looks tokenised; the configuration says whether it is
-    return BLEU(tokenize=tokenize, lowercase=lowercase, force=True)
+def _bleu(tokenize: str, lowercase: bool) -> BLEU:
+    if tokenize not in BLEU.TOKENIZERS:
+        raise UserError(f"data.bleu_tokenize={tokenize}: sacreBLEU has {', '.join(sorted(BLEU.TOKENIZERS))}")
+    # force: no warning about tokenised text where we were told that it is tokenised
+    return BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")
 
 
-def _check(hypotheses: Sequence[str], references: Sequence[str]) -> None:
-    if len(hypotheses) != len(references):
-        raise ValueError(f"{len(hypotheses)} hypotheses, but {len(references)} references")
+def _check_lengths(hypotheses: Sequence[str], references: Sequence[str], *more: Sequence[int]) -> None:
+    lengths = [len(part) for part in (hypotheses, references, *more)]
+    if len(set(lengths)) > 1:
+        raise ValueError(f"hypotheses, references and lengths must be equally many, not {lengths}")
+    if lengths[0] == 0:
+        raise ValueError("there are no hypotheses to score")

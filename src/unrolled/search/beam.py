@@ -85,7 +85,7 @@ def greedy(
         log_probability[live] = total
         finished[live] = tokens == eos
 
-        going_on = (tokens != eos) & (limits[live] > length) & total.isfinite()
+        going_on = (tokens != eos) & (limits[live] > length)
         if not going_on.all():
             kept = going_on.nonzero().squeeze(1)
             state, tokens, live = select(state, kept), tokens[kept], live[kept]
