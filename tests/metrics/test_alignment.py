@@ -144,8 +144,8 @@ def test_weights_that_sum_to_one_do_so_between_words():
 
 
 def test_each_target_word_is_linked_to_where_it_looks_most():
-    weights = np.array([[0.1, 0.7, 0.2], [0.5, 0.5, 0.0]])
-    assert links_from_weights(weights) == {(1, 0), (0, 1)}
+    weights = np.array([[0.1, 0.7, 0.2], [0.0, 0.5, 0.5], [0.0, 0.1, 0.9], [0.3, 0.4, 0.3]])
+    assert links_from_weights(weights) == {(1, 0), (1, 1), (2, 2), (1, 3)}
     assert all(type(i) is int and type(j) is int for i, j in links_from_weights(weights))
     assert links_from_weights(np.zeros((0, 3))) == set()
     assert links_from_weights(np.zeros((3, 0))) == set()

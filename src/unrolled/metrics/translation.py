@@ -34,9 +34,9 @@ def translation_scores(
 ) -> TranslationScores:
     """Scores of detokenised ``hypotheses``, one reference each.
 
-    ``tokenize`` is sacreBLEU's tokenisation for BLEU; "none" is for text that is already tokenised. ``lowercase`` is for
-    BLEU alone, as the command's -lc. UserError for a ``tokenize`` that sacreBLEU does not have, ValueError for sequences
-    that are empty or not equally long.
+    ``tokenize`` is sacreBLEU's tokenisation for BLEU; "none" is for text that is already tokenised. ``lowercase`` is
+    for BLEU alone, as the command's -lc. UserError for a ``tokenize`` that sacreBLEU does not have, ValueError for
+    sequences that are empty or not equally long.
     """
     _check_lengths(hypotheses, references)
     bleu, chrf, ter = _bleu(tokenize, lowercase), CHRF(), TER()
