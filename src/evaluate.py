@@ -4,17 +4,18 @@ python src/evaluate.py run=RUN [split=test]
 python src/evaluate.py alignments=hyp.talp gold=gold.talp [gold_base=1]
 """
 
-from pathlib import Path
+import math
 
 from omegaconf import DictConfig
-from unrolled.metrics.alignment import alignment_scores, read_alignments
 
 from unrolled.configuration import build_data, command, load_translator, read_config
+from unrolled.data.text import unequal
 from unrolled.errors import UserError
+from unrolled.metrics.alignment import alignment_scores, read_alignments
 from unrolled.metrics.translation import bleu_by_length, translation_scores
 from unrolled.training.results import show_results
 
-EDGES = (0, 10, 20, 30, 40, 50)  # of source lengths in words, for BLEU by length
+EDGES = (0, 11, 21, 31, 41, 51)  # the smallest source lengths, in words, of the groups of BLEU by length
 
 
 @command("evaluate")
@@ -28,12 +29,10 @@ def main(config: DictConfig) -> None:
 def evaluate_alignments(config: DictConfig) -> None:
     if config.alignments is None or config.gold is None:
         raise UserError("alignments=FILE and gold=FILE go together: name both Pharaoh files")
-    found = read_alignments(Path(config.alignments))
-    gold = read_alignments(Path(config.gold), base=config.gold_base)
+    found = read_alignments(config.alignments)
+    gold = read_alignments(config.gold, base=config.gold_base)
     if len(found) != len(gold):
-        raise UserError(
-            f"{config.alignments} has {len(found)} lines and {config.gold} has {len(gold)}: they must agree"
-        )
+        raise unequal(config.alignments, len(found), config.gold, len(gold))
     show_results(alignment_scores([sure for sure, _ in found], gold)._asdict())
 
 
@@ -43,20 +42,19 @@ def evaluate_run(config: DictConfig) -> None:
     data = build_data(run)
     sources, references = data.sources(config.split), data.references(config.split)
     hypotheses = translator.translate(sources)
-    scores = translation_scores(
-        hypotheses, references, tokenize=run.data.bleu_tokenize, lowercase=run.data.bleu_lowercase
-    )
+    scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}
+    scores = translation_scores(hypotheses, references, **scoring)
     likelihood = translator.likelihood(sources, references)
     results = {"split": config.split, "sentences": len(sources)}
     results |= {"bleu": scores.bleu, "chrf": scores.chrf, "ter": scores.ter}
     results |= {"loss": likelihood.loss, "perplexity": likelihood.perplexity}
     if (gold := data.alignments(config.split)) is not None:
-        results |= translator.alignment_scores(sources, references, read_alignments(gold))
+        results |= alignment_scores(translator.word_links(sources, references), read_alignments(gold))._asdict()
     lengths = [len(source.split()) for source in sources]
-    for part in bleu_by_length(hypotheses, references, lengths, EDGES, tokenize=run.data.bleu_tokenize):
-        results[f"bleu, {part.low} to {part.high} source words ({part.sentences})"] = part.bleu
-    results |= {f"{name}_signature": signature for name, signature in scores.signatures.items()}
-    show_results(results)
+    for low, high, sentences, bleu in bleu_by_length(hypotheses, references, lengths, EDGES, **scoring):
+        words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
+        results[f"bleu, source of {words} ({sentences} sentences)"] = bleu
+    show_results(results | {f"{name}_signature": signature for name, signature in scores.signatures.items()})
 
 
 if __name__ == "__main__":

@@ -27,6 +27,8 @@ from unrolled.training.run import run
 def main(config: DictConfig) -> float | None:
     folder = Path(config.run_folder)
     if not started_from_outside():
+        if in_sweep() and config.logger and config.logger.group is None:
+            config.logger.group = Path(config.sweep.dir).name
         write_text(folder / "config.yaml", to_yaml(config))
         trainer = config.trainer
         ranks = processes(trainer.accelerator, trainer.devices, trainer.get("strategy", "auto"))

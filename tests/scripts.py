@@ -9,8 +9,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 
 # A corpus and a model so small that a run takes seconds
-TINY = [f"data.{option}" for option in "grammar.pairs=200 grammar.validation_pairs=12 grammar.test_pairs=11".split()]
-TINY += [f"data.{option}" for option in "grammar.max_length=9 grammar.vocabulary_size=40 max_tokens=200".split()]
+TINY = [f"data.{option}" for option in ["grammar.pairs=200", "grammar.validation_pairs=12", "grammar.test_pairs=11"]]
+TINY += [f"data.{option}" for option in ["grammar.max_length=9", "grammar.vocabulary_size=40", "max_tokens=200"]]
 TINY_MODEL = ["model.embedding_size=8", "model.encoder_size=6", "model.decoder_size=12"]
 
 

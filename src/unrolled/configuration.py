@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import sys
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -25,10 +26,11 @@ from hydra.utils import instantiate
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.loggers import Logger
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import OmegaConfBaseException
+from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
 from torch import nn
 
-from unrolled.data.modules import DataModule, load_tokenizers
+from unrolled.data.modules import DataModule
+from unrolled.data.tokenizer import load_tokenizers
 from unrolled.errors import UserError
 from unrolled.models.translator import Translator
 from unrolled.search.beam import Greedy
@@ -39,6 +41,14 @@ from unrolled.training.modules import LanguageModeling, Translation
 RESOLVED = "UNROLLED_CONFIG"
 """Environment variable: the path of a resolved configuration that stands in for the command line."""
 CONF = Path(__file__).resolve().parents[2] / "conf"
+
+# Warnings of libraries that no user of the scripts can act on
+LIBRARY_NOTICES = (
+    ".*exists and is not empty.*",  # the run folder, which holds config.yaml already
+    ".*isinstance\\(treespec, LeafSpec\\).*",
+    ".*is smaller than the logging interval.*",
+    ".*could not find the monitored key in the returned metrics.*",  # before the first validation
+)
 
 # One value a process: part of the names of run and sweep folders, so that two started in one second differ
 OmegaConf.register_new_resolver("unique", lambda: secrets.token_hex(3), use_cache=True, replace=True)
@@ -58,8 +68,13 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                 return task(config)
 
         def main() -> None:
-            logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S")
-            logging.getLogger("lightning.pytorch").setLevel(logging.WARNING)
+            logging.basicConfig(
+                level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
+            )
+            for chatter in ("lightning.pytorch", "lightning.fabric"):
+                logging.getLogger(chatter).setLevel(logging.WARNING)
+            for notice in LIBRARY_NOTICES:
+                warnings.filterwarnings("ignore", notice)
             os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through to here
             with _status():
                 if RESOLVED in os.environ:  # one of several processes of a run that is already configured
@@ -105,6 +120,8 @@ def _configuration_mistake(problem: Exception) -> str:
     if isinstance(problem, MissingConfigException) and (found := re.search(r"Could not find '([^']+)/([^'/]+)'", text)):
         group, choice = found.groups()
         return f"{group}={choice}: there is no such choice{_nearest(choice, getattr(problem, 'options', None) or [])}"
+    if isinstance(problem, MissingMandatoryValue):
+        return f"{problem.full_key} is missing: give {problem.full_key}=..."
     cause = problem.__cause__
     if isinstance(cause, OmegaConfBaseException) and cause.parent_node is not None and cause.key is not None:
         keys = [str(key) for key in cause.parent_node] if isinstance(cause.parent_node, DictConfig) else []
@@ -188,8 +205,8 @@ def build_module(config: DictConfig, data: DataModule) -> Translation | Language
 
 
 def _optimizer(config: DictConfig) -> Any:
-    # fused optimisers unscale gradients inside, which clips them too late under float16's loss scaling
-    if config.trainer.get("precision") == "16-mixed" and "fused" in config.optimizer:
+    # Lightning does not clip gradients of fused optimisers under mixed precision
+    if "mixed" in str(config.trainer.get("precision")) and "fused" in config.optimizer:
         return instantiate(config.optimizer, fused=False)
     return instantiate(config.optimizer)
 

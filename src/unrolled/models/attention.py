@@ -74,7 +74,7 @@ class BahdanauAttention(Attention):
 
 
 class DotAttention(Attention):
-    """Dot-product attention: e_ij = s^T h_j (Luong et al. 2015, eq 8, "dot"). Query and annotation sizes must agree."""
+    """Dot-product attention: e_ij = s^T h_j (Luong et al. 2015, section 3.1, "dot"). Query and annotation sizes agree."""
 
     def __init__(self, *, query_size: int, annotation_size: int) -> None:
         super().__init__()
@@ -102,7 +102,7 @@ class DotAttention(Attention):
 
 
 class GeneralAttention(Attention):
-    """Bilinear attention: e_ij = s^T W_a h_j (Luong et al. 2015, eq 8, "general")."""
+    """Bilinear attention: e_ij = s^T W_a h_j (Luong et al. 2015, section 3.1, "general")."""
 
     def __init__(self, *, query_size: int, annotation_size: int) -> None:
         super().__init__()
@@ -218,10 +218,11 @@ class PooledGRUAttention(Attention):
 
 
 class CoverageAttention(Attention):
-    """Attention with GRU coverage (Tu et al. 2016, eqs 6-8 with the gated update; Sockeye 1's ``coverage``).
+    """Attention with a neural coverage vector updated by a GRU (Tu et al. 2016, section 3, "with gating").
 
-    e_ij = v_a^T tanh(W_a s + U_a h_j + V_a C_{i-1,j}); C_ij = GRU(C_{i-1,j}, [alpha_ij; h_j; s]), reset before as in
-    Cho et al. 2014: the gates see the weight that the position just got. C_0 = 0.
+    e_ij = v_a^T tanh(W_a s + U_a h_j + V_a C_{i-1,j}); C_ij = GRU(C_{i-1,j}, [alpha_ij; h_j; s]): the gates see the
+    weight that the position just got. C_0 = 0. The GRU is reset before, as in Cho et al. 2014; Sockeye 1's ``gru``
+    coverage has the same inputs and a reset-after GRU.
     """
 
     def __init__(self, *, query_size: int, annotation_size: int, size: int, coverage_size: int) -> None:

@@ -179,8 +179,8 @@ def make_cell(name: str, *, input_size: int, hidden_size: int) -> Cell:
     """The cell called ``name`` (a key of ``CELLS``); UserError names the nearest one if there is none."""
     if name not in CELLS:
         near = get_close_matches(str(name), CELLS, n=1)
-        hint = f"did you mean model.cell={near[0]}?" if near else f"choose one of {', '.join(CELLS)}"
-        raise UserError(f"there is no recurrent cell '{name}' (model.cell): {hint}")
+        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(CELLS)}"
+        raise UserError(f"there is no recurrent cell '{name}' (cell=... of the model): {hint}")
     return CELLS[name](input_size=input_size, hidden_size=hidden_size)
 
 

@@ -164,8 +164,9 @@ class RNNsearchDecoder(Decoder):
 
 
 class MeanContextDecoder(Decoder):
-    """No attention: every step sees the mean annotation (dl4mt session 1, gru_cond_simple).
+    """No attention: every step sees the mean annotation (dl4mt's gru_cond_simple_layer, session 1).
 
+    Session 1 conditions on the last state of a one-way encoder; ours is bidirectional, so c is the mean annotation.
     c = mean annotation, s_0 = tanh(W c), s_j = GRU([E y_{j-1}; c], s_{j-1}), reset after. The weights it reports are
     the uniform ones that the mean stands for.
     """

@@ -65,6 +65,7 @@ class RecurrentLanguageModel(nn.Module):
 
 def rnn_lm(
     *,
+    source_vocabulary: int | None,
     target_vocabulary: int,
     attention: Any,
     cell: str,
@@ -75,7 +76,10 @@ def rnn_lm(
     tied_embeddings: bool,
     orthogonal: bool,
 ) -> RecurrentLanguageModel:
-    """The lecture's RNN language model with ``cell`` tanh, gru (reset before), gru_reset_after or lstm."""
+    """The lecture's RNN language model with ``cell`` tanh, gru (reset before), gru_reset_after or lstm.
+
+    ``source_vocabulary`` plays no part: of parallel text a language model reads the target side.
+    """
     if attention is not None:
         raise UserError("model=rnn_lm has no source to look at: leave attention=... away, or take a translation model")
     if tied_embeddings and embedding_size != hidden_size:

@@ -96,7 +96,7 @@ class Translator(nn.Module):
 
 def translator(
     *,
-    source_vocabulary: int,
+    source_vocabulary: int | None,
     target_vocabulary: int,
     decoder: Callable[..., Decoder],
     readout: Callable[..., Readout],
@@ -116,6 +116,10 @@ def translator(
     Sizes are numbers of units, ``encoder_size`` of one direction. Parameters come from torch's global random state.
     UserError where decoder and attention, or readout and tied embeddings, do not go together.
     """
+    if source_vocabulary is None:
+        raise UserError(
+            "a translation model needs parallel text, not data=monolingual_text: take model=rnn_lm for that"
+        )
     annotation_size = 2 * encoder_size
     mechanism = None if attention is None else attention(query_size=decoder_size, annotation_size=annotation_size)
     model = Translator(

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 from safetensors.torch import load_model
@@ -12,6 +13,7 @@ from unrolled.data.batch import Batch
 from unrolled.data.loader import encode_pairs, encode_source
 from unrolled.data.tokenizer import Tokenizer
 from unrolled.errors import UserError
+from unrolled.metrics.alignment import Links, links_from_weights, word_index, word_weights
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.models.translator import Translator
 from unrolled.training.modules import Search
@@ -30,6 +32,14 @@ def load_weights(model: nn.Module, folder: Path) -> None:
             model.load_state_dict({key.removeprefix("model."): value for key, value in state.items()})
             return
     raise UserError(f"run={folder}: there are no weights (weights.safetensors or checkpoints/); train the run first")
+
+
+class AttendedPair(NamedTuple):
+    """A pair as the model reads it: its pieces, </s> the last of each side, and ``weights (T, S)``, float32, CPU."""
+
+    source: list[str]
+    target: list[str]
+    weights: Tensor
 
 
 @dataclass(frozen=True)
@@ -73,17 +83,27 @@ class TrainedTranslator:
         return total
 
     @torch.inference_mode()
-    def attention_weights(self, sources: Sequence[str], targets: Sequence[str]) -> list[Tensor]:
-        """For each pair the weights under forced decoding, ``(target length with </s>, source length with </s>)``.
-
-        float32 on the CPU.
-        """
-        found: dict[int, Tensor] = {}
+    def attention_weights(self, sources: Sequence[str], targets: Sequence[str]) -> list[AttendedPair]:
+        """For each pair its pieces and the weights under forced decoding."""
+        found: dict[int, AttendedPair] = {}
         for batch in self.pairs(sources, targets):
+            assert batch.source is not None
+            assert batch.source_lengths is not None
             _, weights = self.model(batch.source, batch.source_lengths, batch.target_in, batch.target_out_valid)
-            lengths = zip(
-                batch.index.tolist(), batch.target_lengths.tolist(), batch.source_lengths.tolist(), strict=True
-            )
-            for row, (line, target_length, source_length) in enumerate(lengths):
-                found[line] = weights[row, : target_length - 1, :source_length].float().cpu()
+            for row, line in enumerate(batch.index.tolist()):
+                source = batch.source[row, : int(batch.source_lengths[row])].tolist()
+                target = batch.target_out[row, : int(batch.target_lengths[row]) - 1].tolist()
+                found[line] = AttendedPair(
+                    source=self.source_tokenizer.pieces(source),
+                    target=self.target_tokenizer.pieces(target),
+                    weights=weights[row, : len(target), : len(source)].float().cpu(),
+                )
         return [found[line] for line in range(len(sources))]
+
+    def word_links(self, sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
+        """For each pair every target word's link to the source word that it looks at most, under forced decoding."""
+        links = []
+        for pair in self.attention_weights(sources, targets):
+            weights = word_weights(pair.weights.numpy(), word_index(pair.source), word_index(pair.target))
+            links.append(links_from_weights(weights))
+        return links

@@ -4,10 +4,11 @@ import logging
 import netrc
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlparse
 
-from lightning.pytorch.loggers import CSVLogger, WandbLogger
+from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
+from lightning.pytorch.utilities import rank_zero_only
 
 log = logging.getLogger(__name__)
 
@@ -35,22 +36,36 @@ def wandb_logger(
     """
     import wandb
 
+    if getattr(rank_zero_only, "rank", 0) != 0:
+        return WandbLogger(project=project, save_dir=folder)  # never opens a run on other ranks
     if mode == "auto":
         mode = os.environ.get("WANDB_MODE") or ("online" if has_wandb_key() else "offline")
     if mode == "offline":
         log.info("Weights & Biases is offline; `wandb sync %s/wandb/offline-run-*` uploads the run", folder)
     Path(folder).mkdir(parents=True, exist_ok=True)
-    return WandbLogger(
+    run = wandb.init(
         project=project,
         entity=entity,
         name=name,
         group=group,
         tags=list(tags),
-        save_dir=folder,
-        mode=mode,
+        dir=folder,
+        mode=cast(Any, mode),
         config=configuration,
-        settings=wandb.Settings(silent=True, quiet=True, console="off", reinit="finish_previous"),
+        settings=wandb.Settings(silent=True, quiet=True, console="off"),
     )
+    run.define_metric("trainer/global_step")
+    run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
+    return WandbLogger(experiment=run, save_dir=folder)
+
+
+@rank_zero_only
+def finish(loggers: list[Logger], *, failed: bool) -> None:
+    """Write out what the loggers still hold, and end the W&B run with exit code 0, or 1 if the run ``failed``."""
+    for logger in loggers:
+        logger.finalize("failed" if failed else "success")
+        if isinstance(logger, WandbLogger):
+            logger.experiment.finish(exit_code=1 if failed else 0)
 
 
 def has_wandb_key() -> bool:

@@ -96,7 +96,8 @@ class _Module(lightning.LightningModule):
         return gathered
 
     def _log(self, name: str, value: float) -> None:
-        self.log(name, torch.tensor(value, dtype=torch.float32))  # accelerators may have no float64
+        # the same on all ranks; float32, as accelerators may have no float64
+        self.log(name, torch.tensor(value, dtype=torch.float32, device=self.device), sync_dist=True)
 
 
 class LanguageModeling(_Module):
@@ -186,10 +187,10 @@ class Translation(_Module):
     def _score(self, split: str) -> None:
         self._log_likelihood(split)
         found = dict(pair for rank in self._gather(self._found) for pair in rank)
-        hypotheses = [self.decode(found[line]) for line in range(len(found))]
-        scores = translation_scores(
-            hypotheses, self.references[split], tokenize=self.bleu_tokenize, lowercase=self.bleu_lowercase
-        )
+        lines = sorted(found)  # all of the file's, unless trainer.limit_*_batches says otherwise
+        hypotheses = [self.decode(found[line]) for line in lines]
+        references = [self.references[split][line] for line in lines]
+        scores = translation_scores(hypotheses, references, tokenize=self.bleu_tokenize, lowercase=self.bleu_lowercase)
         self.hypotheses[split] = hypotheses
         self.signatures = dict(scores.signatures)
         self._log(f"{split}/bleu", scores.bleu)

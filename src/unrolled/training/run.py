@@ -10,6 +10,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from safetensors.torch import save_model
 
 from unrolled.training.callbacks import Diverged, Speed
+from unrolled.training.loggers import finish
 from unrolled.training.modules import Translation, _Module
 from unrolled.training.pictures import save_curves
 from unrolled.training.results import peak_memory_mib, write_lines, write_results
@@ -46,14 +47,13 @@ def run(
         results |= _training_facts(module, trainer)
         outcome = "interrupted"
     finally:
-        if trainer.is_global_zero:
-            results["status"] = outcome
+        results["status"] = outcome
+        if trainer.is_global_zero and outcome != "failed":
             results["peak_memory_mib"] = round(peak_memory_mib(), 1)
-            if outcome != "failed":
-                write_results(folder, results)
-            for logger in trainer.loggers:
-                logger.finalize("success" if outcome == "completed" else "failed")
-            save_curves(folder)
+            write_results(folder, results)
+        finish(trainer.loggers, failed=outcome != "completed")
+    if trainer.is_global_zero:
+        save_curves(folder)
     return results
 
 
