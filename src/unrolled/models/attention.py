@@ -74,7 +74,7 @@ class BahdanauAttention(Attention):
 
 
 class DotAttention(Attention):
-    """Dot-product attention: e_ij = s^T h_j (Luong et al. 2015, section 3.1, "dot"). Query and annotation sizes agree."""
+    """Dot-product attention: e_ij = s^T h_j (Luong et al. 2015, section 3.1, "dot"). Query size = annotation size."""
 
     def __init__(self, *, query_size: int, annotation_size: int) -> None:
         super().__init__()
