@@ -92,6 +92,7 @@ def build(model="cgru", mechanism="bahdanau", cell="gru", seed=0, **changes):
 def lm_options(**changes):
     """Keyword arguments of ``rnn_lm``."""
     return {
+        "source_vocabulary": None,
         "target_vocabulary": TARGET_WORDS,
         "attention": None,
         "cell": "gru",

@@ -56,6 +56,14 @@ def test_language_model_refuses_an_attention():
         assert word in message
 
 
+@pytest.mark.parametrize("name", ["cgru", "bahdanau", "rnnsearch", "encoder_decoder"])
+def test_a_translator_needs_a_source(name):
+    attention = "none" if name == "encoder_decoder" else "bahdanau"
+    message = refusal(translator, **options(name, attention, source_vocabulary=None))
+    for word in ("parallel text", "data=monolingual_text", "model=rnn_lm"):
+        assert word in message
+
+
 @pytest.mark.parametrize(("wrong", "near"), [("gruu", "gru"), ("lstn", "lstm"), ("than", "tanh"), ("GRU", None)])
 def test_an_unknown_cell_is_refused_with_the_nearest_one(wrong, near):
     for message in (

@@ -150,6 +150,18 @@ def test_language_model_dropout_acts_in_training_and_only_there():
     assert (lm_outputs(model) - lm_outputs(model)).abs().max() > 1e-6
 
 
+def test_language_model_dropout_stands_before_and_after_every_layer():
+    model = build_lm(dropout=0.5).train()
+    seen = []
+    for layer in model.layers:
+        layer.input.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    hidden, _ = model(torch.tensor(words([T, T], TARGET_WORDS)), model.zero_state(2))
+    seen.append(hidden)
+    assert len(seen) == len(model.layers) + 1
+    for values in seen:
+        assert 0 < (values == 0).sum() < values.numel()
+
+
 # --- tied embeddings --------------------------------------------------------------------------------------------------
 
 
