@@ -5,6 +5,7 @@ python src/evaluate.py alignments=hyp.talp gold=gold.talp [gold_base=1]
 """
 
 import math
+from pathlib import Path
 
 from omegaconf import DictConfig
 
@@ -13,6 +14,7 @@ from unrolled.data.text import unequal
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import alignment_scores, read_alignments
 from unrolled.metrics.translation import bleu_by_length, translation_scores
+from unrolled.training.pictures import save_alignments
 from unrolled.training.results import show_results
 
 EDGES = (0, 11, 21, 31, 41, 51)  # the smallest source lengths, in words, of the groups of BLEU by length
@@ -54,6 +56,11 @@ def evaluate_run(config: DictConfig) -> None:
     for low, high, sentences, bleu in bleu_by_length(hypotheses, references, lengths, EDGES, **scoring):
         words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
         results[f"bleu, source of {words} ({sentences} sentences)"] = bleu
+    save_alignments(
+        Path(config.run),
+        config.split,
+        translator.attend(sources[: config.pictures], hypotheses[: config.pictures]),
+    )
     show_results(results | {f"{name}_signature": signature for name, signature in scores.signatures.items()})
 
 

@@ -1,6 +1,6 @@
 """A trained run put to use: translating lines, scoring pairs, reading alignments."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -9,7 +9,6 @@ import torch
 from safetensors.torch import load_model
 from torch import Tensor, nn
 
-from unrolled.data.batch import Batch
 from unrolled.data.loader import encode_pairs, encode_source
 from unrolled.data.tokenizer import Tokenizer
 from unrolled.errors import UserError
@@ -42,6 +41,35 @@ class AttendedPair(NamedTuple):
     weights: Tensor
 
 
+@torch.no_grad()
+def attend(
+    model: Translator,
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    sources: Sequence[str],
+    targets: Sequence[str],
+    *,
+    device: torch.device,
+    max_tokens: int,
+) -> list[AttendedPair]:
+    """For each pair of text its pieces and the attention weights under forced decoding."""
+    found: dict[int, AttendedPair] = {}
+    for batch in encode_pairs(source_tokenizer, target_tokenizer, sources, targets, max_tokens=max_tokens):
+        ids = batch.to(device)
+        assert ids.source is not None
+        assert ids.source_lengths is not None
+        _, weights = model(ids.source, ids.source_lengths, ids.target_in, ids.target_out_valid)
+        for row, line in enumerate(ids.index.tolist()):
+            source = ids.source[row, : int(ids.source_lengths[row])].tolist()
+            target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
+            found[line] = AttendedPair(
+                source=source_tokenizer.pieces(source),
+                target=target_tokenizer.pieces(target),
+                weights=weights[row, : len(target), : len(source)].float().cpu(),
+            )
+    return [found[line] for line in range(len(sources))]
+
+
 @dataclass(frozen=True)
 class TrainedTranslator:
     """A translator in evaluation mode with its tokenizers and a search, on ``device``."""
@@ -64,46 +92,36 @@ class TrainedTranslator:
                 found[line] = self.target_tokenizer.decode(hypothesis.tokens) if lines[line].strip() else ""
         return [found[line] for line in range(len(lines))]
 
-    def pairs(self, sources: Sequence[str], targets: Sequence[str]) -> Iterator[Batch]:
-        """Batches of pairs of text, similar lengths together; ``index`` says which pair a row is."""
-        for batch in encode_pairs(
-            self.source_tokenizer, self.target_tokenizer, sources, targets, max_tokens=self.max_tokens
-        ):
-            yield batch.to(self.device)
-
     @torch.inference_mode()
     def likelihood(self, sources: Sequence[str], targets: Sequence[str]) -> LogLikelihood:
         """Log-likelihood of all targets given their sources, summed over tokens with </s>."""
         total = LogLikelihood()
-        for batch in self.pairs(sources, targets):
-            counted = batch.target_out_valid
-            hidden, _ = self.model(batch.source, batch.source_lengths, batch.target_in, counted)
-            loss = token_loss(self.model.readout.output(hidden), batch.target_out[counted])
+        for batch in encode_pairs(
+            self.source_tokenizer, self.target_tokenizer, sources, targets, max_tokens=self.max_tokens
+        ):
+            ids = batch.to(self.device)
+            counted = ids.target_out_valid
+            hidden, _ = self.model(ids.source, ids.source_lengths, ids.target_in, counted)
+            loss = token_loss(self.model.readout.output(hidden), ids.target_out[counted])
             total.add(loss.negative_log_likelihood.item(), loss.tokens)
         return total
 
-    @torch.inference_mode()
-    def attention_weights(self, sources: Sequence[str], targets: Sequence[str]) -> list[AttendedPair]:
+    def attend(self, sources: Sequence[str], targets: Sequence[str]) -> list[AttendedPair]:
         """For each pair its pieces and the weights under forced decoding."""
-        found: dict[int, AttendedPair] = {}
-        for batch in self.pairs(sources, targets):
-            assert batch.source is not None
-            assert batch.source_lengths is not None
-            _, weights = self.model(batch.source, batch.source_lengths, batch.target_in, batch.target_out_valid)
-            for row, line in enumerate(batch.index.tolist()):
-                source = batch.source[row, : int(batch.source_lengths[row])].tolist()
-                target = batch.target_out[row, : int(batch.target_lengths[row]) - 1].tolist()
-                found[line] = AttendedPair(
-                    source=self.source_tokenizer.pieces(source),
-                    target=self.target_tokenizer.pieces(target),
-                    weights=weights[row, : len(target), : len(source)].float().cpu(),
-                )
-        return [found[line] for line in range(len(sources))]
+        return attend(
+            self.model,
+            self.source_tokenizer,
+            self.target_tokenizer,
+            sources,
+            targets,
+            device=self.device,
+            max_tokens=self.max_tokens,
+        )
 
     def word_links(self, sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
         """For each pair every target word's link to the source word that it looks at most, under forced decoding."""
         links = []
-        for pair in self.attention_weights(sources, targets):
+        for pair in self.attend(sources, targets):
             weights = word_weights(pair.weights.numpy(), word_index(pair.source), word_index(pair.target))
             links.append(links_from_weights(weights))
         return links

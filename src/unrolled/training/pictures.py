@@ -3,18 +3,16 @@
 PNG files in the run folder in any case; a table and images in W&B if that logger is there.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import lightning
-import torch
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.loggers import WandbLogger
-from torch import Tensor
 
-from unrolled.data.batch import Batch
-from unrolled.data.loader import encode_pairs
 from unrolled.training.figures import alignment_figure, curves_figure, save_figure
+from unrolled.training.inference import AttendedPair, attend
 from unrolled.training.modules import Translation
 
 
@@ -39,24 +37,32 @@ class Pictures(Callback):
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         sources = data.sources(split)[: self.sentences]
         hypotheses = module.hypotheses[split][: self.sentences]
-        images = {}
-        for line, (source, hypothesis) in enumerate(zip(sources, hypotheses, strict=True), start=1):
-            (batch,) = encode_pairs(data.source_tokenizer, data.target_tokenizer, [source], [hypothesis], max_tokens=1)
-            weights = attention_weights(module, batch.to(module.device))
-            figure = alignment_figure(
-                data.source_tokenizer.pieces(batch.source[0].tolist()),
-                data.target_tokenizer.pieces(batch.target_out[0].tolist()),
-                weights.numpy(),
-                title=f"{split}, line {line}",
-            )
-            path = self.folder / "figures" / f"{split}-{line}.png"
-            save_figure(figure, path)
-            images[f"{split}/alignment/{line}"] = path
+        pairs = attend(
+            module.model,
+            data.source_tokenizer,
+            data.target_tokenizer,
+            sources,
+            hypotheses,
+            device=module.device,
+            max_tokens=1,
+        )
+        paths = save_alignments(self.folder, split, pairs)
+        images = {f"{split}/alignment/{line}": path for line, path in enumerate(paths, start=1)}
         references = module.references[split][: self.sentences]
         for logger in trainer.loggers:
             if isinstance(logger, WandbLogger):
                 rows = [list(row) for row in zip(sources, hypotheses, references, strict=True)]
                 _log_to_wandb(logger, split, rows, images, trainer.global_step)
+
+
+def save_alignments(folder: Path, split: str, pairs: Sequence[AttendedPair]) -> list[Path]:
+    """Draw the first lines of a split into ``folder``/figures/SPLIT-LINE.png; returns the paths."""
+    paths = []
+    for line, pair in enumerate(pairs, start=1):
+        figure = alignment_figure(pair.source, pair.target, pair.weights.numpy(), title=f"{split}, line {line}")
+        paths.append(folder / "figures" / f"{split}-{line}.png")
+        save_figure(figure, paths[-1])
+    return paths
 
 
 def save_curves(folder: Path) -> None:
@@ -71,13 +77,3 @@ def _log_to_wandb(logger: WandbLogger, split: str, rows: list[list[str]], images
     table = wandb.Table(columns=["source", "translation", "reference"], data=rows)
     pictures = {name: wandb.Image(str(path)) for name, path in images.items()}
     logger.experiment.log({f"{split}/samples": table, **pictures, "trainer/global_step": step})
-
-
-@torch.no_grad()
-def attention_weights(module: Translation, batch: Batch) -> Tensor:
-    """The weights with which the model reads the one pair in ``batch`` (forced decoding), float32 on the CPU.
-
-    ``(target length with </s>, source length with </s>)``.
-    """
-    _, weights = module.model(batch.source, batch.source_lengths, batch.target_in, batch.target_out_valid)
-    return weights[0].float().cpu()
