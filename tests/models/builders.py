@@ -14,6 +14,7 @@ from unrolled.models.attention import (
     PooledGRUAttention,
 )
 from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, MeanContextDecoder, RNNsearchDecoder
+from unrolled.models.encoder import BidirectionalGRU, BidirectionalGRUResetBefore
 from unrolled.models.language_model import rnn_lm
 from unrolled.models.readout import DeepReadout, LinearReadout, MaxoutReadout
 from unrolled.models.translator import translator
@@ -68,6 +69,7 @@ def options(model="cgru", mechanism="bahdanau", cell="gru", **changes):
     return {
         "source_vocabulary": SOURCE_WORDS,
         "target_vocabulary": TARGET_WORDS,
+        "encoder": BidirectionalGRUResetBefore if model == "rnnsearch" else BidirectionalGRU,
         "decoder": partial(decoder, cell=cell) if model == "bahdanau" else decoder,
         "readout": readout,
         "attention": ATTENTIONS.get(mechanism),

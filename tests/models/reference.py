@@ -158,16 +158,21 @@ def gru_two_biases(p, x, h):
     return (1.0 - z) * candidate + z * h
 
 
-def bidirectional(p, inputs):
+def gru_reset_before_encoder(p, x, h):
+    """RNNsearch's encoder, Bahdanau et al. 2015, A.2.1: the reset gate inside the recurrent product."""
+    return gru_reset_before(p, x, (h,))[0]
+
+
+def bidirectional(gru, p, inputs):
     """h_i = [forward h_i; backward h_i], layer on layer; ``p``: a (forward, backward) pair of symbol maps a layer."""
     for forward, backward in p:
         h, ahead = np.zeros(len(forward["b"])), []
         for x in inputs:
-            h = gru_two_biases(forward, x, h)
+            h = gru(forward, x, h)
             ahead.append(h)
         h, behind = np.zeros(len(backward["b"])), []
         for x in reversed(inputs):
-            h = gru_two_biases(backward, x, h)
+            h = gru(backward, x, h)
             behind.insert(0, h)
         inputs = [np.concatenate(pair) for pair in zip(ahead, behind)]
     return inputs

@@ -88,6 +88,15 @@ def readout(name, module):
     return p | {"b_t": array(module.state.bias)} | {s: array(part) for s, part in zip(symbols, parts, strict=True)}
 
 
+def encode(module, inputs):
+    """Annotations by the reference encoder with ``module``'s parameters."""
+    if hasattr(module, "gru"):
+        return reference.bidirectional(reference.gru_two_biases, encoder(module), inputs)
+    cells = zip(module.forward_cells, module.backward_cells, strict=True)
+    p = [(cell("gru", forward), cell("gru", backward)) for forward, backward in cells]
+    return reference.bidirectional(reference.gru_reset_before_encoder, p, inputs)
+
+
 def encoder(module):
     """A (forward, backward) pair a layer, from ``nn.GRU``'s documented layout: rows r, z, n; two biases."""
     layers = []
@@ -108,7 +117,7 @@ def translate(model, name, attention_name, cell_name, source, target_in):
     """Log-probabilities ``(T, V)`` and weights ``(T, S)`` of one unpadded sentence pair by the reference equations."""
     sources = [array(model.source_embedding.weight)[word] for word in source]
     targets = [array(model.target_embedding.weight)[word] for word in target_in]
-    annotations = reference.bidirectional(encoder(model.encoder), sources)
+    annotations = encode(model.encoder, sources)
     steps = reference.DECODERS[name](decoder(name, model.decoder, attention_name, cell_name), annotations, targets)
     p = readout(name, model.readout)
     log_probs = [

@@ -216,7 +216,11 @@ def orthogonal_blocks(model):
 
 @pytest.mark.parametrize(("name", "attention", "cell"), COMBINATIONS, ids=IDS)
 def test_orthogonal_makes_every_recurrent_block_orthogonal_and_nothing_else(name, attention, cell):
-    encoder = {f"encoder.gru.weight_hh_l{layer}{direction}" for layer in (0, 1) for direction in ("", "_reverse")}
+    if name == "rnnsearch":
+        kinds = [f"{side}_cells.{layer}" for side in ("forward", "backward") for layer in (0, 1)]
+        encoder = {f"encoder.{kind}.{matrix}.weight" for kind in kinds for matrix in ("recurrent_gates", "recurrent")}
+    else:
+        encoder = {f"encoder.gru.weight_hh_l{layer}{direction}" for layer in (0, 1) for direction in ("", "_reverse")}
     inner = RECURRENT[(name, cell) if name == "bahdanau" else name] + RECURRENT.get(attention, [])
     expected = encoder | {f"decoder.{matrix}.weight" for matrix in inner}
     made = {

@@ -25,19 +25,20 @@ from models.builders import (
     words,
 )
 
-from unrolled.models.encoder import BidirectionalGRU, mean_annotation
+from unrolled.models.encoder import BidirectionalGRU, BidirectionalGRUResetBefore, mean_annotation
 
 LENGTHS = [3, S]
 
 
 @pytest.mark.parametrize("layers", [1, 2])
-def test_encoder_follows_its_equations(layers):
-    encoder = randomise(BidirectionalGRU(embedding_size=E, size=ENCODER, layers=layers).double())
+@pytest.mark.parametrize("variant", [BidirectionalGRU, BidirectionalGRUResetBefore])
+def test_encoder_follows_its_equations(variant, layers):
+    encoder = randomise(variant(embedding_size=E, size=ENCODER, layers=layers).double())
     torch.manual_seed(9)
     embeddings = torch.randn(B, S, E, dtype=torch.float64)
     annotations = encoder(embeddings, torch.tensor(LENGTHS)).detach().numpy()
     for row, length in enumerate(LENGTHS):
-        expected = reference.bidirectional(symbols.encoder(encoder), list(embeddings[row, :length].numpy()))
+        expected = symbols.encode(encoder, list(embeddings[row, :length].numpy()))
         np.testing.assert_allclose(annotations[row, :length], expected, rtol=0, atol=1e-10)
         assert np.all(annotations[row, length:] == 0)
 

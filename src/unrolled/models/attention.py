@@ -42,6 +42,8 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor
     ``(B, S)``, ``(B, S, C)``, bool ``(B, S)`` -> context ``(B, C)``, weights ``(B, S)``. Every sentence needs one valid
     position. cGRU note eqs 6-7: alpha_ij = exp(e_ij) / sum_k exp(e_kj), c = sum_j alpha_ij h_j.
     """
+    if energies.dtype.itemsize < 4:
+        energies = energies.float()  # half precision would not sum to one
     weights = torch.softmax(energies.masked_fill(~valid, float("-inf")), dim=-1)
     context = torch.bmm(weights.to(annotations.dtype).unsqueeze(1), annotations).squeeze(1)
     return context, weights

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from unrolled.errors import UserError
 from unrolled.models.attention import Attention
 from unrolled.models.decoder import Decoder
-from unrolled.models.encoder import BidirectionalGRU
+from unrolled.models.encoder import BidirectionalGRU, Encoder
 from unrolled.models.initialise import initialise
 from unrolled.models.readout import Readout
 
@@ -44,7 +44,7 @@ class Translator(nn.Module):
         *,
         source_embedding: nn.Embedding,
         target_embedding: nn.Embedding,
-        encoder: BidirectionalGRU,
+        encoder: Encoder,
         decoder: Decoder,
         readout: Readout,
         embedding_dropout: float,
@@ -98,6 +98,7 @@ def translator(
     *,
     source_vocabulary: int | None,
     target_vocabulary: int,
+    encoder: Callable[..., Encoder] = BidirectionalGRU,
     decoder: Callable[..., Decoder],
     readout: Callable[..., Readout],
     attention: Callable[..., Attention] | None,
@@ -111,7 +112,7 @@ def translator(
     tied_target_embeddings: bool,
     orthogonal: bool,
 ) -> Translator:
-    """Build a translator from its variants (``decoder``, ``readout``, ``attention``: still without sizes) and sizes.
+    """Build a translator from its variants (``encoder``, ``decoder``, ...: still without sizes) and sizes.
 
     Sizes are numbers of units, ``encoder_size`` of one direction. Parameters come from torch's global random state.
     UserError where decoder and attention, or readout and tied embeddings, do not go together.
@@ -125,7 +126,7 @@ def translator(
     model = Translator(
         source_embedding=nn.Embedding(source_vocabulary, embedding_size, padding_idx=0),
         target_embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=0),
-        encoder=BidirectionalGRU(
+        encoder=encoder(
             embedding_size=embedding_size, size=encoder_size, layers=encoder_layers, dropout=annotation_dropout
         ),
         decoder=decoder(
