@@ -67,7 +67,8 @@ class _Module(lightning.LightningModule):
         """Mean objective over the batch's words."""
         loss = self.loss(batch)
         self.target_tokens += loss.tokens
-        self.log("train/loss", loss.negative_log_likelihood.detach() / loss.tokens, batch_size=loss.tokens)
+        # nats a token; without smoothing, to compare with val/loss
+        self.log("train/loss", loss.negative_log_likelihood.detach() / loss.tokens, prog_bar=True)
         return loss.objective / loss.tokens
 
     def _start_evaluation(self) -> None:
@@ -97,7 +98,7 @@ class _Module(lightning.LightningModule):
 
     def _log(self, name: str, value: float) -> None:
         # the same on all ranks; float32, as accelerators may have no float64
-        self.log(name, torch.tensor(value, dtype=torch.float32, device=self.device), sync_dist=True)
+        self.log(name, torch.tensor(value, dtype=torch.float32, device=self.device), prog_bar=True, sync_dist=True)
 
 
 class LanguageModeling(_Module):
