@@ -36,7 +36,7 @@ def main(config: DictConfig) -> float | None:
             failed = run_ranks(Path(__file__), {RESOLVED: str(folder / "config.yaml")}, ranks)
             if failed:
                 sys.exit(failed)
-            return read_results(folder)[config.objective.monitor]
+            return read_results(folder).get(config.objective.monitor)
 
     lightning.seed_everything(config.seed, verbose=False)  # before anything random; 0 is a seed like any other
     data = build_data(config)

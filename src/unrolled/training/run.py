@@ -86,6 +86,6 @@ def _test(
     if isinstance(module, Translation):
         figures |= {f"{name}_signature": signature for name, signature in module.signatures.items()}
         if trainer.is_global_zero:
-            for split, lines in module.hypotheses.items():
-                write_lines(folder / "translations" / f"{split}.txt", lines)
+            write_lines(folder / "translations" / "val.txt", best["translations"])
+            write_lines(folder / "translations" / "test.txt", module.hypotheses["test"])
     return figures
