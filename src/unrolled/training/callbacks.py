@@ -116,3 +116,15 @@ class ValidationInCheckpoint(Callback):
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items() if name[:4] == "val/"}
         checkpoint["metrics"] = metrics
         checkpoint["translations"] = list(module.hypotheses.get("val", [])) if hasattr(module, "hypotheses") else []
+
+
+class SaveWhenInterrupted(Callback):
+    """Writes ``path``, a checkpoint of the moment, when Ctrl-C or SIGTERM ends training."""
+
+    def __init__(self, *, path: str) -> None:
+        self.path = path
+
+    def on_exception(self, trainer: lightning.Trainer, module: Any, exception: BaseException) -> None:
+        """Save, unless it is an error that ends training."""
+        if isinstance(exception, KeyboardInterrupt | SystemExit) and trainer.training:
+            trainer.save_checkpoint(self.path)
