@@ -1,10 +1,16 @@
 """Running the project's scripts as a user does, for the end-to-end tests."""
 
+import io
 import json
 import os
+import runpy
 import subprocess
 import sys
+from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -32,6 +38,48 @@ def run_script(
     if status is not None:
         assert done.returncode == status, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done
+
+
+class Called(NamedTuple):
+    """How a script ended: exit status, and what it wrote."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+def call_script(script: str, *arguments: str, cwd: Path, text: str = "") -> Called:
+    """Run src/``script`` as `run_script` does, but inside this process: seconds quicker. An error is raised.
+
+    Without the log, which pytest keeps.
+    """
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    status = 0
+    with (
+        patch.object(sys, "argv", [str(ROOT / "src" / script), *arguments]),
+        patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8")),
+        patch.dict(os.environ, {"NETRC": os.devnull, "UNROLLED_CACHE": str(cwd / "cache")}),
+        chdir(cwd),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        for name in [name for name in os.environ if name.startswith("WANDB")]:
+            del os.environ[name]
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        except SystemExit as end:
+            status = int(end.code or 0)
+    out.flush()
+    return Called(status, out.buffer.getvalue().decode(), err.getvalue())
+
+
+def write_pair(folder: Path, name: str, source: Sequence[str], target: Sequence[str]) -> str:
+    """Write ``name``.source and ``name``.target; returns the option's value '[SOURCE,TARGET]'."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.{side}" for side in ("source", "target")]
+    for path, lines in zip(paths, (source, target), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return f"[{paths[0]},{paths[1]}]"
 
 
 def train(cwd: Path, *arguments: str, folder: str = "run", **options) -> Path:
