@@ -14,6 +14,7 @@ from unrolled.configuration import (
     build_data,
     build_module,
     build_trainer,
+    check_numbers,
     command,
     in_sweep,
     to_yaml,
@@ -25,6 +26,7 @@ from unrolled.training.run import run
 
 @command("train")
 def main(config: DictConfig) -> float | None:
+    check_numbers(config)
     folder = Path(config.run_folder)
     if not started_from_outside():
         if in_sweep() and config.logger and config.logger.group is None:

@@ -23,10 +23,11 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.types import RunMode
 from hydra.utils import instantiate
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.loggers import Logger
 from omegaconf import DictConfig, OmegaConf
-from omegaconf.errors import MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
 from torch import nn
 
 from unrolled.data.modules import DataModule
@@ -122,6 +123,8 @@ def _configuration_mistake(problem: Exception) -> str:
         return f"{group}={choice}: there is no such choice{_nearest(choice, getattr(problem, 'options', None) or [])}"
     if isinstance(problem, MissingMandatoryValue):
         return f"{problem.full_key} is missing: give {problem.full_key}=..."
+    if isinstance(problem, InterpolationToMissingValueError) and (found := re.search(r"value: (\S+)", text)):
+        return f"{found[1]} is missing: give {found[1]}=..."
     cause = problem.__cause__
     if isinstance(cause, OmegaConfBaseException) and cause.parent_node is not None and cause.key is not None:
         keys = [str(key) for key in cause.parent_node] if isinstance(cause.parent_node, DictConfig) else []
@@ -136,7 +139,8 @@ def _nearest(word: str, choices: list[str]) -> str:
     close = get_close_matches(word, choices, n=1, cutoff=0.5)
     if close:
         return f"; did you mean {close[0]}?"
-    return f"; there are {', '.join(sorted(choices))}" if choices else ""
+    choices = sorted(choice for choice in choices if not choice.startswith("_"))
+    return f"; there are {', '.join(choices)}" if choices else ""
 
 
 def in_sweep() -> bool:
@@ -166,6 +170,24 @@ def read_config(run: str | None) -> DictConfig:
     return config
 
 
+def check_numbers(config: DictConfig) -> None:
+    """UserError where a seed, size, share of dropout or learning rate of ``config`` is not one."""
+    whole, share = "give a whole number from 1", "give a number from 0 to below 1"
+    for group in ("model", "attention"):
+        for key, value in config[group].items():
+            if key.endswith(("size", "layers")) and not (isinstance(value, int) and value > 0):
+                raise UserError(f"{group}.{key}={value}: {whole}")
+            if key.endswith("dropout") and not (isinstance(value, int | float) and 0 <= value < 1):
+                raise UserError(f"{group}.{key}={value}: {share}")
+    smoothing, rate = config.objective.label_smoothing, config.optimizer.lr
+    if not (isinstance(smoothing, int | float) and 0 <= smoothing < 1):
+        raise UserError(f"objective.label_smoothing={smoothing}: {share}")
+    if not (isinstance(rate, int | float) and rate > 0):
+        raise UserError(f"optimizer.lr={rate}: give a number above 0")
+    if not (isinstance(config.seed, int) and 0 <= config.seed < 2**32):
+        raise UserError(f"seed={config.seed}: give a whole number from 0 to {2**32 - 1}")
+
+
 def build_data(config: DictConfig) -> DataModule:
     """The data module of ``config``."""
     return instantiate(config.data.module)
@@ -191,6 +213,9 @@ def build_module(config: DictConfig, data: DataModule) -> Translation | Language
         "schedule": instantiate(config.schedule),
     }
     objective = instantiate(config.objective)
+    if (objective.func is Translation) != isinstance(model, Translator):
+        fitting = "translation" if isinstance(model, Translator) else "language_modeling"
+        raise UserError(f"model={config.choices.model} is trained by objective={fitting}, not by another")
     if objective.func is LanguageModeling:
         return objective(**shared)
     return objective(
@@ -218,12 +243,15 @@ def build_trainer(config: DictConfig) -> lightning.Trainer:
     if config.logger:
         loggers.append(instantiate(config.logger)(configuration=resolved(config)))
     callbacks = [instantiate(node) for node in config.callbacks.values()]
-    return instantiate(config.trainer)(
-        callbacks=callbacks,
-        enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
-        logger=loggers,
-        default_root_dir=str(folder),
-    )
+    try:
+        return instantiate(config.trainer)(
+            callbacks=callbacks,
+            enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
+            logger=loggers,
+            default_root_dir=str(folder),
+        )
+    except (MisconfigurationException, ValueError, TypeError) as problem:
+        raise UserError(f"hardware or trainer: Lightning says: {' '.join(str(problem).split())}") from problem
 
 
 def load_translator(run: Any, search: DictConfig, device: str, max_tokens: int) -> TrainedTranslator:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from unrolled.data.batch import Batch
+from unrolled.errors import UserError
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.metrics.translation import translation_scores
 from unrolled.models.language_model import RecurrentLanguageModel
@@ -32,6 +33,9 @@ class Search(Protocol):
 class _Module(lightning.LightningModule):
     """What both objectives share: optimisation, and log-likelihoods summed over batches and ranks."""
 
+    figures: tuple[str, ...] = ("val/loss", "val/perplexity")
+    """What a validation finds, and ``monitor`` can be."""
+
     def __init__(
         self,
         *,
@@ -43,6 +47,8 @@ class _Module(lightning.LightningModule):
         mode: str,
     ) -> None:
         super().__init__()
+        if monitor not in self.figures:
+            raise UserError(f"objective.monitor={monitor}: give one of {', '.join(self.figures)}")
         self.model = model
         self.label_smoothing = label_smoothing
         self.monitor = monitor
@@ -148,6 +154,7 @@ class Translation(_Module):
     """
 
     model: Translator
+    figures = ("val/loss", "val/perplexity", "val/bleu", "val/chrf")
 
     def __init__(
         self,
