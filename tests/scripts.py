@@ -29,7 +29,7 @@ def run_script(
         [sys.executable, str(ROOT / "src" / script), *arguments],
         cwd=cwd,
         env=clean | {"OMP_NUM_THREADS": "1", "NETRC": os.devnull} | environment,
-        input=text,
+        input=text or "",
         capture_output=True,
         text=True,
         encoding="utf-8",

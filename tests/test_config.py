@@ -18,7 +18,8 @@ NEEDS_GPU = {"gpu", "gpu_bf16", "gpu_fp16", "multi_gpu", "multi_node"}
 
 TINY_LM = ["model=rnn_lm", "model.embedding_size=8", "model.hidden_size=7"]
 STEP = ["trainer.max_steps=1", "trainer.limit_val_batches=1", "trainer.limit_test_batches=1", "logger=csv"]
-STEP += ["callbacks.pictures.sentences=1", "hydra.run.dir=run"]
+STEP += ["hydra.run.dir=run"]
+NO_PICTURES = ["~callbacks.pictures"]  # they take half of the time
 
 SENTENCES = ["two men walk", "a dog sleeps here", "the small dog walks", "two dogs and a man sleep"]
 SAETZE = ["zwei männer gehen", "ein hund schläft hier", "der kleine hund geht", "zwei hunde und ein mann schlafen"]
@@ -48,7 +49,8 @@ def test_every_choice_runs_one_step(group, choice, tmp_path):
     more = [argument for argument in arguments(group, choice, tmp_path) if argument != f"{group}={choice}"]
     logger = [] if group == "logger" else ["logger=csv"]
     step = [option for option in STEP if option != "logger=csv"] + logger
-    done = call_script("train.py", f"{group}={choice}", *more, *step, cwd=tmp_path)
+    pictures = [] if group == "callbacks" else NO_PICTURES
+    done = call_script("train.py", f"{group}={choice}", *more, *step, *pictures, cwd=tmp_path)
     assert done.status == 0, done.stderr
     run = results(tmp_path / "run")
     assert (run["status"], run["steps"]) == ("completed", 1)
@@ -107,20 +109,20 @@ def test_dot_attention_says_which_sizes_it_needs(tmp_path):
 def test_options_of_an_attention_are_given_on_the_command_line(attention, tmp_path):
     """attention.size=... changes the model; where the attention has no size it is a mistake."""
     done = call_script(
-        "train.py", f"attention={attention}", "attention.size=5", *TINY, *TINY_MODEL, *STEP, cwd=tmp_path
+        "train.py", f"attention={attention}", "attention.size=5", *TINY, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path
     )
     assert done.status == (0 if attention == "bahdanau" else 2)
     if attention == "dot":
         assert "attention.size: there is no such option" in done.stderr
     else:
         small = results(tmp_path / "run")["parameters"]
-        call_script("train.py", "attention=bahdanau", *TINY, *TINY_MODEL, *STEP, cwd=tmp_path)
+        call_script("train.py", "attention=bahdanau", *TINY, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path)
         assert results(tmp_path / "run")["parameters"] > small
 
 
 def test_options_of_the_optimizer_reach_it(tmp_path):
     more = ["optimizer=sgd", "optimizer.lr=0.25", "optimizer.weight_decay=0.5"]
-    assert call_script("train.py", *more, *TINY, *TINY_MODEL, *STEP, cwd=tmp_path).status == 0
+    assert call_script("train.py", *more, *TINY, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path).status == 0
     curves = (tmp_path / "run" / "metrics.csv").read_text(encoding="utf-8")
     assert "lr-SGD" in curves
     assert "0.25" in curves

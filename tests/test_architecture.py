@@ -1,0 +1,102 @@
+"""Who may know whom: the contracts of pyproject.toml, and what no file may do."""
+
+import ast
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scripts import ROOT
+
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT / "src"))
+
+
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def imports(path: Path) -> set[str]:
+    """Top-level packages that a file imports, wherever in the file."""
+    found = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            found.add(node.module.split(".")[0])
+    return found
+
+
+def calls(path: Path) -> list[ast.Call]:
+    return [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+
+
+def test_import_contracts_hold():
+    tool = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
+    assert tool, "lint-imports stands beside python once the dev extra is installed"
+    where = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
+    done = subprocess.run([tool, "--no-cache"], cwd=ROOT, env=where, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("package", "who"),
+    [
+        ("hydra", {"unrolled/configuration.py"}),
+        ("omegaconf", {"unrolled/configuration.py", "train.py", "evaluate.py", "translate.py"}),
+        ("wandb", {"unrolled/training/loggers.py", "unrolled/training/pictures.py"}),
+        ("sacrebleu", {"unrolled/metrics/translation.py"}),
+        ("matplotlib", {"unrolled/training/figures.py"}),
+    ],
+)
+def test_only_these_files_know(package, who):
+    assert {name(path) for path in SOURCES if package in imports(path)} == who
+
+
+@pytest.mark.parametrize("package", ["pickle", "dill", "joblib", "marshal", "shelve"])
+def test_nothing_unpickles(package):
+    assert not [name(path) for path in SOURCES if package in imports(path)]
+
+
+def test_nothing_evaluates_text_as_code():
+    for path in SOURCES:
+        assert not [
+            call for call in calls(path) if isinstance(call.func, ast.Name) and call.func.id in ("eval", "exec")
+        ]
+
+
+def test_checkpoints_and_arrays_are_loaded_as_plain_data():
+    """torch.load(..., weights_only=True) always; numpy never with allow_pickle."""
+    loads = 0
+    for path in SOURCES:
+        for call in calls(path):
+            options = {keyword.arg: ast.unparse(keyword.value) for keyword in call.keywords}
+            assert "allow_pickle" not in options, name(path)
+            if ast.unparse(call.func) == "torch.load":
+                loads += 1
+                assert options.get("weights_only") == "True", name(path)
+    assert loads > 0
+
+
+def test_the_package_writes_nothing_to_stdout_by_print():
+    """Results go to stdout by one function; what configuration.py prints is a mistake's line, on stderr."""
+    for path in SOURCES:
+        for call in calls(path):
+            if isinstance(call.func, ast.Name) and call.func.id == "print":
+                assert "file=sys.stderr" in ast.unparse(call), name(path)
+                assert name(path) == "unrolled/configuration.py"
+
+
+def test_scripts_are_one_screen():
+    for path in (ROOT / "src").glob("*.py"):
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= 80, name(path)
+
+
+def test_there_are_no_files_for_odds_and_ends():
+    assert not [name(path) for path in SOURCES if path.stem in ("utils", "helpers", "common", "misc")]
