@@ -85,7 +85,13 @@ def make_source_batch(source: Sequence[Ids], index: Sequence[int] | np.ndarray[A
     """Pad source sentences to a batch whose target, (B, 1), is <s> alone: what translation starts from."""
     source_ids, source_lengths = _pad(source, before=[], after=[EOS])
     target = torch.full((len(source), 1), BOS)
-    return Batch(source_ids, source_lengths, target, torch.ones(len(source), dtype=torch.int64), torch.as_tensor(index))
+    return Batch(
+        source_ids,
+        source_lengths,
+        target,
+        torch.ones(len(source), dtype=torch.int64),
+        torch.as_tensor(index, dtype=torch.int64),
+    )
 
 
 def _pad(sentences: Sequence[Ids], *, before: list[int], after: list[int]) -> tuple[Tensor, Tensor]:

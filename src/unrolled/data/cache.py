@@ -7,15 +7,20 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from unrolled.errors import UserError
+
 
 @contextmanager
 def appearing(path: Path) -> Iterator[Path]:
     """A free path beside ``path`` at which the block makes a file or a folder; it then becomes ``path``.
 
-    If the block fails, nothing remains. If another process was first with a folder, that one stays: what is cached under
-    a name is the same whoever made it.
+    If the block fails, nothing remains. If another process was first with a folder, that one stays: what is cached
+    under a name is the same whoever made it. UserError: the folder around it cannot be made.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as problem:
+        raise UserError(f"{path.parent}: cannot be made ({problem.strerror}); give another cache folder") from problem
     partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
         yield partial

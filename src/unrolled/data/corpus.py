@@ -6,8 +6,8 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from unrolled.data import reorder, reorder_tree, reorder_words
 from unrolled.data.cache import appearing
+from unrolled.data.reorder import Grammar, write_corpus
 from unrolled.errors import UserError
 
 SPLITS = ("train", "val", "test")
@@ -74,17 +74,17 @@ class Reorder:
     source_language, target_language = "source", "target"
 
     def __init__(self, **options: object) -> None:
-        self._grammar = reorder.Grammar(**options)  # type: ignore[arg-type]
+        self._grammar = Grammar(**options)  # type: ignore[arg-type]
 
     def files(self, cache: Path) -> dict[str, Files]:
         """The files of train, val and test, written if they are not in ``cache`` yet."""
         key = hashlib.sha256(repr(astuple(self._grammar)).encode())
-        for module in (reorder, reorder_tree, reorder_words):  # another grammar is another corpus
-            key.update(Path(module.__file__).read_bytes())
+        for program in sorted(Path(__file__).parent.glob("reorder*.py")):  # another grammar is another corpus
+            key.update(program.read_bytes())
         folder = cache / "reorder" / key.hexdigest()[:32]
         if not folder.exists():
             with appearing(folder) as partial:
-                reorder.write_corpus(partial, self._grammar)
+                write_corpus(partial, self._grammar)
         return {
             split: Files(folder / f"{split}.source", folder / f"{split}.target", folder / f"{split}.align")
             for split in SPLITS

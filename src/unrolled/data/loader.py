@@ -59,16 +59,11 @@ class BatchLoader:
         self._resumed = True
 
 
-def encode_source(
-    tokenizer: Tokenizer, lines: Sequence[str], *, max_tokens: int, max_sentences: int | None = None
-) -> list[Batch]:
+def encode_source(tokenizer: Tokenizer, lines: Sequence[str], *, max_tokens: int) -> list[Batch]:
     """Batches of source sentences of similar lengths, their target <s> alone; ``index`` is the line's number."""
     source = tokenizer.encode(lines)
-    lengths = _positions(source)
-    return [
-        make_source_batch([source[number] for number in numbers], numbers)
-        for numbers in _similar(None, lengths, max_tokens=max_tokens, max_sentences=max_sentences)
-    ]
+    similar = _similar(None, _positions(source), max_tokens)
+    return [make_source_batch([source[number] for number in numbers], numbers) for numbers in similar]
 
 
 def encode_pairs(
@@ -78,15 +73,13 @@ def encode_pairs(
     targets: Sequence[str],
     *,
     max_tokens: int,
-    max_sentences: int | None = None,
 ) -> list[Batch]:
     """Batches of pairs of similar lengths; ``index`` is the pair's number."""
     source, target = source_tokenizer.encode(sources), target_tokenizer.encode(targets)
+    similar = _similar(_positions(source), _positions(target), max_tokens)
     return [
         make_batch([source[number] for number in numbers], [target[number] for number in numbers], numbers)
-        for numbers in _similar(
-            _positions(source), _positions(target), max_tokens=max_tokens, max_sentences=max_sentences
-        )
+        for numbers in similar
     ]
 
 
@@ -96,6 +89,8 @@ def _positions(sentences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
 
 
 def _similar(
-    source_lengths: NDArray[np.int64] | None, target_lengths: NDArray[np.int64], **budget: int | None
+    source_lengths: NDArray[np.int64] | None, target_lengths: NDArray[np.int64], max_tokens: int
 ) -> list[NDArray[np.intp]]:
-    return TokenBudgetBatches(source_lengths, target_lengths, shuffle=False, seed=0, **budget).epoch(0)
+    """The numbers of sentences of similar lengths, a batch at a time."""
+    batches = TokenBudgetBatches(source_lengths, target_lengths, max_tokens=max_tokens, shuffle=False, seed=0)
+    return batches.epoch(0)

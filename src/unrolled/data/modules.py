@@ -32,10 +32,9 @@ CHUNK = 10_000  # lines tokenised at once
 class DataModule(lightning.LightningDataModule):
     """Trains tokenizers, keeps token ids in ``cache``, and gives batches.
 
-    max_tokens: padded positions of either side of a batch, with </s>; max_sentences: rows of a batch, None for no limit.
-    max_length: a training pair with a longer side, in tokens without </s>, or with an empty one is left out. Of
-    validation and test every line is used.
-    seed: of the order of training batches.
+    max_tokens: padded positions of either side of a batch, with </s>. max_sentences: rows of a batch, None for no
+    limit. max_length: a training pair with a longer side, in tokens without </s>, or with an empty one is left out; of
+    validation and test every line is used. seed: of the order of training batches.
 
     After `setup`: ``source_tokenizer`` (None for monolingual text) and ``target_tokenizer``, one and the same object if
     they are joint, and ``notices``, a list of lines for the user.

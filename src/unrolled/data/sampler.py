@@ -60,7 +60,7 @@ class TokenBudgetBatches:
         return [order[self._bounds[batch] : self._bounds[batch + 1]] for batch in together[:, self._rank]]
 
     def padding_share(self) -> tuple[float | None, float]:
-        """The share of padding in the positions of all batches, on the source (None without one) and the target side."""
+        """The share of padding in the positions of all batches: source (None without one) and target."""
         source, target = self._positions(self._sort(np.arange(len(self._target))))
         sides = [None if self._source is None else source, target]
         shares = [None if lengths is None else _padding(lengths, self._bounds) for lengths in sides]
@@ -90,11 +90,12 @@ def _narrow(lengths: Lengths) -> Lengths:
 def _cut(source: NDArray[np.int64], target: NDArray[np.int64], max_tokens: int, max_sentences: int | None) -> list[int]:
     """Where batches of sorted sentences begin, and at last where the last one ends."""
     bounds = [0]
+    sides = np.maximum(source, target)
     while (start := bounds[-1]) < len(target):
         most = max(1, max_tokens // int(target[start]))
         if max_sentences is not None:
             most = min(most, max_sentences)
-        longest = np.maximum.accumulate(np.maximum(source, target)[start : start + most])
+        longest = np.maximum.accumulate(sides[start : start + most])
         positions = longest * np.arange(1, len(longest) + 1)
         bounds.append(start + max(1, int(np.searchsorted(positions, max_tokens, side="right"))))
     return bounds

@@ -1,6 +1,6 @@
 """Text to token ids and back: SentencePiece subwords, or white-space words.
 
-Ids 0 to 3 mean the same in every vocabulary. Tokenizers are files without pickle, and are trained on training text only.
+Ids 0 to 3 mean the same in every vocabulary. Tokenizers are trained on training text only, and saved without pickle.
 """
 
 import hashlib
@@ -211,8 +211,8 @@ def train_sentencepiece(
                 size = largest
             elif found := re.search(r"required_chars\. \d+ vs (\d+)", str(problem)):
                 raise UserError(
-                    f"tokenizer: size={size} is below the {found[1]} characters of the text; raise size to at least that,"
-                    " or lower character_coverage"
+                    f"tokenizer: size={size} is below the {found[1]} characters of the text;"
+                    " raise size to at least that, or lower character_coverage"
                 ) from problem
             elif re.search(r"!sentences_\.empty|all_chars_count", str(problem)):
                 raise UserError("tokenizer: the training text has only blank lines; give text to train on") from problem
