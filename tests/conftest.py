@@ -5,16 +5,33 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tiny models are quickest so, and repeat exactly
 
 import pytest
-from scripts import TINY, TINY_MODEL, train
+from scripts import TINY, TINY_MODEL, run_script, train
+
+CHOSEN = ["model=cgru", "attention=gru_att", *TINY, *TINY_MODEL]
+CHOSEN += ["trainer.max_epochs=3", "trainer.log_every_n_steps=2", "data.grammar.reordering=local"]
 
 
 @pytest.fixture(scope="session")
-def trained(tmp_path_factory):
-    """The run folder of a finished training as a user starts it, with Weights & Biases, offline."""
+def training(tmp_path_factory):
+    """A finished training as a user starts it, with Weights & Biases, offline: run folder and finished process."""
     where = tmp_path_factory.mktemp("trained")
-    more = ["trainer.max_epochs=3", "trainer.log_every_n_steps=2", "seed=0", "data.grammar.reordering=local"]
     nowhere = {"WANDB_BASE_URL": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}  # no network
-    return train(where, "model=cgru", "attention=gru_att", *TINY, *TINY_MODEL, *more, **nowhere)
+    done = run_script("train.py", *CHOSEN, "seed=0", "hydra.run.dir=run", cwd=where, **nowhere)
+    return where / "run", done
+
+
+@pytest.fixture(scope="session")
+def trained(training):
+    """The run folder of that training."""
+    return training[0]
+
+
+@pytest.fixture(scope="session")
+def sweep(tmp_path_factory):
+    """The folder of a sweep over two seeds, of which the first repeats ``trained``."""
+    where = tmp_path_factory.mktemp("sweep")
+    run_script("train.py", "-m", *CHOSEN, "seed=0,1", "sweep.dir=seeds", cwd=where)
+    return where / "seeds"
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,521 @@
+"""The scripts as a user runs them."""
+
+import csv
+import json
+import os
+import pty
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import matplotlib.image
+import pytest
+import torch
+from safetensors.torch import load_file
+from scripts import ROOT, TINY, TINY_MODEL, call_script, results, run_script, train, write_pair
+
+CONF = ROOT / "conf"
+MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
+ATTENTIONS = sorted(path.stem for path in (CONF / "attention").glob("*.yaml"))
+WITHOUT_ATTENTION = {"encoder_decoder", "rnn_lm"}
+PLAIN = [*TINY, *TINY_MODEL, "logger=csv", "~callbacks.pictures", "hydra.run.dir=run"]
+
+KEYS = {"status", "model", "attention", "data", "seed", "parameters", "steps", "epochs", "peak_memory_mib"}
+KEYS |= {f"val/{name}" for name in ("loss", "perplexity", "bleu", "chrf")}
+KEYS |= {f"test/{name}" for name in ("loss", "perplexity", "bleu", "chrf", "ter")}
+KEYS |= {"bleu_signature", "chrf_signature", "ter_signature", "train/target_tokens_per_second"}
+
+ENGLISH = ["Two men are walking.", "A dog sleeps here, it seems.", "The small dog isn't walking!", "Who sleeps?"]
+GERMAN = ["Zwei Männer gehen.", "Ein Hund schläft hier, scheint es.", "Der kleine Hund geht nicht!", "Wer schläft?"]
+
+
+def corpus(folder: Path, split: str, side: str) -> Path:
+    """A text of the embedded corpus that a run in ``folder`` has made."""
+    (path,) = folder.glob(f"**/cache/reorder/*/{split}.{side}")
+    return path
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8").split("\n")[:-1]
+
+
+def figures(stdout: str) -> dict[str, str]:
+    """What a script shows: name and figure of every line."""
+    return dict(line.rsplit("  ", 1) if "  " in line else (line, "") for line in stdout.splitlines())
+
+
+def shown(stdout: str, name: str) -> float:
+    return float({key.strip(): value for key, value in figures(stdout).items()}[name])
+
+
+def sacrebleu(references: Path, hypotheses: Path, tokenize: str) -> float:
+    """What the command prints."""
+    command = [sys.executable, "-m", "sacrebleu", str(references), "-i", str(hypotheses), "-m", "bleu", "-b", "-w", "6"]
+    done = subprocess.run([*command, "-tok", tokenize], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+# A finished training
+
+
+def test_results_have_every_figure_and_are_flat(trained):
+    found = results(trained)
+    assert set(found) >= KEYS
+    assert not [name for name, value in found.items() if isinstance(value, dict | list)]
+    assert not [name for name, value in found.items() if value is None]
+    assert (found["status"], found["model"], found["attention"]) == ("completed", "cgru", "gru_att")
+    assert (found["data"], found["seed"], found["epochs"]) == ("reorder", 0, 3)
+
+
+def test_results_go_to_stdout_and_the_log_to_stderr(training):
+    folder, done = training
+    assert set(figures(done.stdout)) >= {"status" + " " * 24} or "status" in done.stdout
+    names = [line.split()[0] for line in done.stdout.splitlines()]
+    assert set(names) == set(results(folder))
+    assert "val/bleu" in done.stderr
+    assert "padding" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Warning" not in done.stderr
+
+
+def test_test_bleu_is_what_sacrebleu_prints_for_the_written_file(trained):
+    found, references = results(trained), corpus(trained.parent, "test", "target")
+    assert sacrebleu(references, trained / "translations" / "test.txt", "none") == pytest.approx(found["test/bleu"])
+    assert len(lines(trained / "translations" / "test.txt")) == len(lines(references)) == 11
+    validation = corpus(trained.parent, "val", "target")
+    assert sacrebleu(validation, trained / "translations" / "val.txt", "none") == pytest.approx(found["val/bleu"])
+
+
+def test_checkpoints_are_plain_data_and_the_weights_are_the_best_ones(trained):
+    for name in ("best", "last"):
+        checkpoint = torch.load(trained / "checkpoints" / f"{name}.ckpt", map_location="cpu", weights_only=True)
+        assert checkpoint["global_step"] > 0
+    best = torch.load(trained / "checkpoints" / "best.ckpt", map_location="cpu", weights_only=True)
+    weights = load_file(trained / "weights.safetensors")
+    assert {f"model.{name}" for name in weights} == set(best["state_dict"])
+    assert all(torch.equal(best["state_dict"][f"model.{name}"], weights[name]) for name in weights)
+    assert best["metrics"]["val/bleu"] == pytest.approx(results(trained)["val/bleu"])
+    assert sum(weight.numel() for weight in weights.values()) == results(trained)["parameters"]
+
+
+def test_provenance_says_where_the_figures_come_from(trained):
+    facts = json.loads((trained / "provenance.json").read_text(encoding="utf-8"))
+    assert "model=cgru" in facts["command"]
+    assert set(facts) >= {"command", "git", "python", "versions", "machine", "sha256"}
+    assert facts["versions"]["torch"] == torch.__version__
+    texts = {f"{split}.{side}" for split in ("train", "val", "test") for side in ("source", "target")}
+    assert set(facts["sha256"]) == texts | {"tokenizer.source", "tokenizer.target"}
+    assert all(len(digest) == 64 for digest in facts["sha256"].values())
+    if facts["git"] is not None:
+        assert set(facts["git"]) == {"commit", "dirty"}
+
+
+def test_metrics_hold_the_curves(trained):
+    with (trained / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    train_loss = [float(row["train/loss"]) for row in rows if row["train/loss"]]
+    assert len(train_loss) == results(trained)["steps"] // 2
+    bleu = [float(row["val/bleu"]) for row in rows if row["val/bleu"]]
+    assert len(bleu) == 3
+    assert max(bleu) == pytest.approx(results(trained)["val/bleu"])
+    assert [float(row["test/bleu"]) for row in rows if row["test/bleu"]] == [
+        pytest.approx(results(trained)["test/bleu"])
+    ]
+    assert [row["lr-Adam"] for row in rows if row["lr-Adam"]]
+
+
+def test_figures_are_pictures(trained):
+    names = {path.stem for path in (trained / "figures").glob("*.png")}
+    assert names == {"curves"} | {f"{split}-{line}" for split in ("val", "test") for line in (1, 2, 3, 4)}
+    for name in names:
+        picture = matplotlib.image.imread(trained / "figures" / f"{name}.png")
+        assert min(picture.shape[:2]) > 50
+        assert picture.std() > 0.01
+
+
+def test_run_folder_holds_what_the_readme_says_and_no_more(trained):
+    names = {path.name for path in trained.iterdir()}
+    files = {"config.yaml", "results.json", "metrics.csv", "provenance.json", "weights.safetensors"}
+    assert names == files | {"checkpoints", "tokenizer", "translations", "figures", "wandb"}
+    assert {path.name for path in (trained / "checkpoints").iterdir()} == {"best.ckpt", "last.ckpt"}
+
+
+# The other scripts, from the run folder alone
+
+
+@pytest.fixture(scope="module")
+def moved(trained, tmp_path_factory):
+    """A copy of the run folder, without W&B's, and an empty folder to work in."""
+    folder = tmp_path_factory.mktemp("moved") / "a run"
+    shutil.copytree(trained, folder, ignore=shutil.ignore_patterns("wandb"))
+    return folder, tmp_path_factory.mktemp("elsewhere")
+
+
+def test_evaluate_repeats_the_figures_of_training(moved):
+    folder, elsewhere = moved
+    done = run_script("evaluate.py", f"run={folder}", "pictures=2", cwd=elsewhere)
+    found = results(folder)
+    for name in ("bleu", "chrf", "ter", "loss", "perplexity"):
+        assert shown(done.stdout, name) == pytest.approx(found[f"test/{name}"], rel=1e-3)
+    assert 0 < shown(done.stdout, "aer") < 1
+    assert found["bleu_signature"] in done.stdout
+    assert shown(done.stdout, "bleu, source of 0 to 10 words (11 sentences)") == shown(done.stdout, "bleu")
+
+
+def test_evaluate_scores_the_validation_split(moved):
+    folder, elsewhere = moved
+    done = call_script("evaluate.py", f"run={folder}", "split=val", "search=greedy", cwd=elsewhere)
+    assert shown(done.stdout, "bleu") == pytest.approx(results(folder)["val/bleu"], rel=1e-3)
+    assert "val" in done.stdout
+
+
+def test_translate_repeats_the_translations_of_training(moved, trained):
+    folder, elsewhere = moved
+    source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
+    done = run_script("translate.py", f"run={folder}", cwd=elsewhere, text=source)
+    assert done.stdout == (folder / "translations" / "test.txt").read_text(encoding="utf-8")
+
+
+def test_translate_gives_a_line_for_every_line(moved):
+    folder, elsewhere = moved
+    odd = "\n".join(["", "quite\u2028unknown\x85 words", "word " * 30, " ", "last without a line end"])
+    done = call_script("translate.py", f"run={folder}", "search.beam_size=2", "lines=2", cwd=elsewhere, text=odd)
+    translations = done.stdout.split("\n")
+    assert (len(translations), translations[0], translations[3], translations[5:]) == (6, "", "", [""])
+    assert call_script("translate.py", f"run={folder}", cwd=elsewhere, text="").stdout == ""
+
+
+@pytest.mark.slow
+def test_text_in_files_is_trained_and_scored_and_evaluated_from_elsewhere(tmp_path):
+    """Relative paths, 13a: references are neither tokenised nor truncated nor unk-ed by us."""
+    for split in ("train", "val", "test"):
+        write_pair(tmp_path, split, ENGLISH, GERMAN)
+    data = [f"data.{split}=[{split}.source,{split}.target]" for split in ("train", "val", "test")]
+    more = ["data=parallel_text", "tokenizer.size=60", "optimizer.lr=0.02", "trainer.max_epochs=60", "logger=csv"]
+    more += ["trainer.check_val_every_n_epoch=20", "~callbacks.pictures"]
+    sizes = ["model.embedding_size=24", "model.encoder_size=17", "model.decoder_size=29"]
+    run = train(tmp_path, *data, *more, *sizes)
+    assert "tok:13a" in results(run)["bleu_signature"]
+    assert results(run)["test/bleu"] > 5  # it has learnt something, so that the comparison is one
+    printed = sacrebleu(tmp_path / "test.target", run / "translations" / "test.txt", "13a")
+    assert printed == pytest.approx(results(run)["test/bleu"])
+    (tmp_path / "elsewhere").mkdir()
+    done = call_script("evaluate.py", f"run={run}", cwd=tmp_path / "elsewhere")
+    assert shown(done.stdout, "bleu") == pytest.approx(results(run)["test/bleu"], rel=1e-3)
+
+
+def test_evaluate_scores_alignment_files(tmp_path):
+    """Och & Ney 2003: A = {00, 11, 21}, S = {00, 12}, P = S and {11}: AER = 1 - (1 + 2) / (3 + 2)."""
+    (tmp_path / "found.talp").write_text("0-0 1-1 2-1\n")
+    (tmp_path / "gold.talp").write_text("1-1 2-3 2p2\n")
+    done = run_script("evaluate.py", "alignments=found.talp", "gold=gold.talp", "gold_base=1", cwd=tmp_path)
+    assert shown(done.stdout, "aer") == pytest.approx(0.4)
+    assert shown(done.stdout, "links") == 3
+    assert done.stderr == ""
+
+
+# Every model with every attention
+
+
+@pytest.mark.parametrize(
+    ("model", "attention"),
+    [
+        (model, attention)
+        for model in MODELS
+        for attention in ATTENTIONS
+        if (model in WITHOUT_ATTENTION) == (attention == "none")
+    ],
+)
+def test_every_model_with_every_attention_trains_translates_and_is_evaluated(model, attention, tmp_path):
+    sizes = ["model.embedding_size=8", "model.hidden_size=7"] if model == "rnn_lm" else TINY_MODEL
+    more = ["logger=csv", "~callbacks.pictures", "trainer.max_steps=2", "hydra.run.dir=run"]
+    done = call_script("train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *more, cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    found = results(tmp_path / "run")
+    assert (found["status"], found["model"], found["attention"]) == ("completed", model, attention)
+    assert found["test/perplexity"] > 1
+
+    source = corpus(tmp_path, "test", "source").read_text(encoding="utf-8")
+    translated = call_script("translate.py", "run=run", cwd=tmp_path, text=source)
+    evaluated = call_script("evaluate.py", "run=run", cwd=tmp_path)
+    if model == "rnn_lm":
+        assert (translated.status, evaluated.status) == (2, 2)
+        assert "language model" in translated.stderr
+        return
+    assert translated.stdout == (tmp_path / "run" / "translations" / "test.txt").read_text(encoding="utf-8")
+    assert shown(evaluated.stdout, "bleu") == pytest.approx(found["test/bleu"], rel=1e-3)
+    assert shown(evaluated.stdout, "perplexity") == pytest.approx(found["test/perplexity"], rel=1e-3)
+
+
+# Seeds, hardware and sweeps
+
+
+def same_weights(one: Path, other: Path) -> bool:
+    first, second = (load_file(folder / "weights.safetensors") for folder in (one, other))
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.slow
+def test_a_seed_repeats_and_seed_0_is_a_seed(sweep, trained):
+    zero, one = (sweep / f"{job}-cgru-gru_att-reorder-seed{job}" for job in (0, 1))
+    assert same_weights(zero, trained)
+    assert not same_weights(zero, one)
+    assert [results(folder)["seed"] for folder in (zero, one)] == [0, 1]
+
+
+@pytest.mark.slow
+def test_a_sweep_gives_one_run_folder_a_job(sweep):
+    assert len([path for path in sweep.iterdir() if path.is_dir()]) == 2
+    for folder in sweep.iterdir():
+        assert results(folder)["status"] == "completed"
+        assert set(results(folder)) >= KEYS
+        assert len(list((folder / "wandb").glob("offline-run-*"))) == 1
+    assert {path.name for path in sweep.parent.iterdir()} == {"seeds", "outputs"}
+    assert {path.name for path in (sweep.parent / "outputs").iterdir()} == {"cache"}
+
+
+@pytest.mark.slow
+def test_two_processes_share_one_run_folder(tmp_path):
+    more = [*PLAIN[:-1], "trainer.max_epochs=2"]
+    run = train(tmp_path, "hardware=ddp_cpu", *more)
+    one = train(tmp_path, *more, folder="one")
+    assert set(results(run)) == set(results(one))
+    assert results(run)["steps"] < results(one)["steps"]  # each process has its own batches
+    assert {path.name for path in tmp_path.iterdir()} == {"run", "one", "outputs"}
+    assert {path.name for path in (tmp_path / "outputs").iterdir()} == {"cache"}
+    for split, count in (("val", 12), ("test", 11)):
+        written = run / "translations" / f"{split}.txt"
+        assert len(lines(written)) == count
+        printed = sacrebleu(corpus(tmp_path, split, "target"), written, "none")
+        assert printed == pytest.approx(results(run)[f"{split}/bleu"])
+    evaluated = call_script("evaluate.py", f"run={run}", cwd=tmp_path)
+    assert shown(evaluated.stdout, "perplexity") == pytest.approx(results(run)["test/perplexity"], rel=1e-3)
+
+
+def test_bfloat16_on_the_cpu_gives_nearly_the_figures_of_float32(tmp_path):
+    for hardware in ("cpu", "cpu_bf16"):
+        done = call_script(
+            "train.py", f"hardware={hardware}", *PLAIN, f"hydra.run.dir={hardware}", "trainer.max_steps=6", cwd=tmp_path
+        )
+        assert done.status == 0
+    full, half = (results(tmp_path / hardware)["test/loss"] for hardware in ("cpu", "cpu_bf16"))
+    assert full != half
+    assert full == pytest.approx(half, rel=0.01)
+
+
+# Training options
+
+
+def test_max_steps_ends_training_and_the_model_is_tested(tmp_path):
+    assert call_script("train.py", *PLAIN, "trainer.max_steps=6", cwd=tmp_path).status == 0
+    assert results(tmp_path / "run")["steps"] == 6
+    assert set(results(tmp_path / "run")) >= KEYS
+
+
+def test_gradient_accumulation_takes_fewer_steps(tmp_path):
+    steps = {}
+    for batches in (1, 3):
+        more = [f"trainer.accumulate_grad_batches={batches}", "trainer.max_epochs=1"]
+        assert call_script("train.py", *PLAIN, *more, cwd=tmp_path).status == 0
+        steps[batches] = results(tmp_path / "run")["steps"]
+    assert steps[3] == -(-steps[1] // 3)
+
+
+def test_training_stops_early_and_the_best_checkpoint_is_tested(tmp_path):
+    """With a learning rate that does harm, the first validation stays the best."""
+    more = ["optimizer=sgd", "optimizer.lr=50", "callbacks.early_stopping.patience=2", "trainer.max_epochs=20"]
+    more += ["objective.monitor=val/loss", "objective.mode=min"]
+    assert call_script("train.py", *PLAIN, *more, cwd=tmp_path).status == 0
+    found = results(tmp_path / "run")
+    assert found["epochs"] < 20
+    with (tmp_path / "run" / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        losses = [float(row["val/loss"]) for row in csv.DictReader(file) if row["val/loss"]]
+    assert found["val/loss"] == pytest.approx(min(losses))
+    assert len(losses) == losses.index(min(losses)) + 3
+    evaluated = call_script("evaluate.py", "run=run", "split=val", cwd=tmp_path)
+    assert shown(evaluated.stdout, "loss") == pytest.approx(min(losses), rel=1e-3)
+
+
+@pytest.mark.parametrize("algorithm", ["norm", "value"])
+def test_gradients_are_clipped(algorithm, tmp_path):
+    """Steps of SGD with lr 1 and gradients clipped to almost nothing leave the loss where it was."""
+    more = ["optimizer=sgd", "optimizer.lr=1", "trainer.max_steps=9", f"trainer.gradient_clip_algorithm={algorithm}"]
+    losses = []
+    for most in ("1e-7", "null"):
+        assert call_script("train.py", *PLAIN, *more, f"trainer.gradient_clip_val={most}", cwd=tmp_path).status == 0
+        losses.append(results(tmp_path / "run")["val/loss"])
+    assert losses[1] < losses[0] - 0.1
+
+
+# Training that ends badly
+
+
+def test_a_diverged_run_says_so(diverged):
+    assert results(diverged)["status"] == "diverged"
+    assert results(diverged)["steps"] < 40
+    assert "test/bleu" not in results(diverged)
+    assert (diverged / "config.yaml").is_file()
+
+
+@pytest.mark.slow
+def test_an_interrupted_run_says_so_and_leaves_a_checkpoint(tmp_path):
+    more = ["trainer.max_epochs=100000", "callbacks.early_stopping.patience=100000", "callbacks.progress.seconds=0.1"]
+    log = tmp_path / "log"
+    with log.open("wb") as stream:
+        process = subprocess.Popen(
+            [sys.executable, str(ROOT / "src" / "train.py"), *PLAIN, *more],
+            cwd=tmp_path,
+            stdout=subprocess.DEVNULL,
+            stderr=stream,
+            env=os.environ | {"OMP_NUM_THREADS": "1"},
+        )
+    try:
+        deadline = time.monotonic() + 120
+        while b"train/loss" not in log.read_bytes() and process.poll() is None and time.monotonic() < deadline:
+            time.sleep(0.1)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130, log.read_text(encoding="utf-8")
+    finally:
+        process.kill()
+    assert "Traceback" not in log.read_text(encoding="utf-8")
+    assert results(tmp_path / "run")["status"] == "interrupted"
+    last = torch.load(tmp_path / "run" / "checkpoints" / "last.ckpt", map_location="cpu", weights_only=True)
+    assert last["global_step"] > 0
+    assert (tmp_path / "run" / "config.yaml").is_file()
+
+
+@pytest.mark.slow
+def test_on_a_terminal_there_is_a_progress_bar_and_no_question(tmp_path):
+    """W&B asks for a key on a terminal, if one lets it."""
+    terminal, process_end = pty.openpty()
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("WANDB")}
+    process = subprocess.Popen(
+        [
+            sys.executable,
+            str(ROOT / "src" / "train.py"),
+            *TINY,
+            *TINY_MODEL,
+            "trainer.max_steps=3",
+            "hydra.run.dir=run",
+        ],
+        cwd=tmp_path,
+        stdin=process_end,
+        stdout=process_end,
+        stderr=process_end,
+        env=clean | {"OMP_NUM_THREADS": "1", "NETRC": os.devnull, "TERM": "xterm", "COLUMNS": "120"},
+    )
+    os.close(process_end)
+    written = b""
+    try:
+        while chunk := os.read(terminal, 65536):
+            written += chunk
+    except OSError:
+        pass  # the end of a terminal
+    assert process.wait(timeout=60) == 0, written.decode()
+    assert results(tmp_path / "run")["status"] == "completed"
+    assert "━".encode() in written
+
+
+# Mistakes
+
+
+TEXTS = {
+    "two.txt": b"a b\nc d\n",
+    "three.txt": b"a b\nc d\ne f\n",
+    "empty.txt": b"",
+    "latin1.txt": b"a b\nsch\xf6n d\ne f\n",
+    "nul.txt": b"a b\nc d\ne\0 f\n",
+    "one.talp": b"0-0\n",
+    "two.talp": b"0-0\n1-1\n",
+    "bad.talp": b"0-0\n1x1\n",
+}
+GOOD = ["data=parallel_text", *(f"data.{split}=[two.txt,two.txt]" for split in ("train", "val", "test"))]
+MISTAKES = [
+    ("train.py", [*GOOD, "data.train=[three.txt,two.txt]"], ["three.txt has 3 lines", "two.txt has 2"]),
+    ("train.py", [*GOOD, "data.test=[two.txt,three.txt]"], ["three.txt has 3", "two.txt has 2 lines"]),
+    ("train.py", [*GOOD, "data.train=[nothing.txt,two.txt]"], ["nothing.txt", "no such file"]),
+    ("train.py", [*GOOD, "data.val=[empty.txt,two.txt]"], ["empty.txt", "empty"]),
+    ("train.py", [*GOOD, "data.train=[three.txt,latin1.txt]"], ["latin1.txt:2", "0xf6", "UTF-8"]),
+    ("train.py", [*GOOD, "data.train=[nul.txt,three.txt]"], ["nul.txt:3", "NUL"]),
+    ("train.py", [*GOOD, "data.max_length=1"], ["no training sentence is left", "max_length=1"]),
+    ("train.py", [*GOOD, "data.train=two.txt"], ["data.train", "two files"]),
+    ("train.py", [*GOOD, "data.bleu_tokenize=14a"], ["14a", "13a"]),
+    ("train.py", ["data=parallel_text"], ["data.train is missing"]),
+    ("train.py", ["data=multi30k"], ["data.root is missing"]),
+    ("train.py", ["data=multi30k", "data.root=nowhere"], ["train.en", "no such file"]),
+    ("train.py", ["data=monolingual_text", *(f"data.{s}=two.txt" for s in ("train", "val", "test"))], ["rnn_lm"]),
+    ("train.py", ["model=cgur"], ["model=cgur", "did you mean cgru?"]),
+    ("train.py", ["attention=bahdanou"], ["attention=bahdanou", "did you mean bahdanau?"]),
+    ("train.py", ["optimiser=sgd"], ["optimiser", "did you mean optimizer?"]),
+    ("train.py", ["model.decoder_sise=7"], ["model.decoder_sise", "did you mean decoder_size?"]),
+    ("train.py", ["trainer.max_stepz=7"], ["trainer.max_stepz", "did you mean max_steps?"]),
+    ("train.py", ["model.decoder_size=wide"], ["model.decoder_size=wide", "whole number"]),
+    ("train.py", ["model.encoder_layers=0"], ["model.encoder_layers=0", "whole number"]),
+    ("train.py", ["model.embedding_dropout=1.5"], ["model.embedding_dropout=1.5"]),
+    ("train.py", ["model=bahdanau", "model.decoder.cell=lsmt"], ["lsmt", "did you mean lstm?"]),
+    ("train.py", ["objective.label_smoothing=1"], ["objective.label_smoothing=1"]),
+    ("train.py", ["objective.monitor=val/blue"], ["objective.monitor=val/blue", "val/bleu"]),
+    ("train.py", ["objective=language_modeling"], ["objective=translation"]),
+    ("train.py", ["model=rnn_lm", "objective=translation"], ["objective=language_modeling"]),
+    ("train.py", ["optimizer.lr=-1"], ["optimizer.lr=-1"]),
+    ("train.py", ["schedule=warm_up", "schedule.steps=0"], ["schedule.steps=0"]),
+    ("train.py", ["search.beam_size=0"], ["search.beam_size=0"]),
+    ("train.py", ["seed=one"], ["seed=one", "whole number"]),
+    ("train.py", ["tokenizer.size=3"], ["size=3"]),
+    ("train.py", ["trainer.precision=12"], ["Lightning", "12"]),
+    ("train.py", ["data.grammar.reordering=some"], ["reordering=some", "head_final"]),
+    ("train.py", ["nonsense"], ["nonsense"]),
+    ("evaluate.py", [], ["run=... is missing"]),
+    ("evaluate.py", ["run=nowhere"], ["run=nowhere", "config.yaml"]),
+    ("evaluate.py", ["alignments=one.talp"], ["gold=FILE"]),
+    ("evaluate.py", ["alignments=one.talp", "gold=two.talp"], ["one.talp has 1", "two.talp has 2"]),
+    ("evaluate.py", ["alignments=two.talp", "gold=bad.talp"], ["bad.talp:2", "1x1"]),
+    ("evaluate.py", ["alignments=two.talp", "gold=two.talp", "gold_base=1"], ["two.talp:1", "0-0"]),
+    ("translate.py", [], ["run=... is missing"]),
+    ("translate.py", ["run=."], ["config.yaml"]),
+    ("translate.py", ["run=.", "search=bean"], ["did you mean beam?"]),
+]
+
+
+@pytest.fixture
+def texts(tmp_path):
+    for name, content in TEXTS.items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("script", "arguments", "said"), MISTAKES, ids=lambda value: " ".join(value[-1:]))
+def test_a_mistake_ends_with_one_line_and_status_2(script, arguments, said, texts):
+    more = ["logger=csv", "hydra.run.dir=run", "tokenizer=word"] if script == "train.py" else []
+    small = TINY if script == "train.py" and not any(word.startswith("data=") for word in arguments) else []
+    done = call_script(script, *more, *small, *arguments, cwd=texts)
+    assert (done.status, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"{script}: ")
+    assert [words for words in said if words not in line] == []
+
+
+@pytest.mark.parametrize("mistake", [MISTAKES[0], MISTAKES[4]], ids=["unequal", "encoding"])
+def test_a_mistake_from_the_shell_ends_the_same(mistake, texts):
+    script, arguments, said = mistake
+    done = run_script(script, "logger=csv", "hydra.run.dir=run", *arguments, cwd=texts, status=2)
+    assert done.stdout == ""
+    (line,) = [line for line in done.stderr.splitlines() if not line[:2].isdigit()]  # the log begins with the time
+    assert all(words in line for words in said)
+
+
+def test_translate_names_the_line_that_is_not_utf8(moved):
+    folder, elsewhere = moved
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "src" / "translate.py"), f"run={folder}"],
+        cwd=elsewhere,
+        input=b"fine\nsch\xf6n\n",
+        capture_output=True,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )
+    assert done.returncode == 2
+    (line,) = done.stderr.decode().splitlines()
+    assert "standard input:2" in line

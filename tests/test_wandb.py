@@ -1,0 +1,152 @@
+"""The offline Weights & Biases run is read back: what `wandb sync` would send.
+
+wandb 0.31 reads its files in its own Go program only. Its records are read here with its own classes; they stand in
+the frames of a LevelDB log: blocks of 32 KiB, each piece with 7 bytes of checksum, length and kind.
+"""
+
+import json
+import os
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scripts import TINY, TINY_MODEL, results, train
+from wandb.proto.wandb_internal_pb2 import Record
+
+BLOCK, HEADER, FULL, LAST = 32768, struct.Struct("<IHB"), 1, 4
+
+
+def records(folder: Path) -> Iterator[Record]:
+    """All records of the only W&B run of a run folder."""
+    (path,) = folder.glob("wandb/offline-run-*/run-*.wandb")
+    data = path.read_bytes()
+    assert data[:4] == b":W&B"
+    position, pieces = 7, b""
+    while position + HEADER.size <= len(data):
+        left = BLOCK - position % BLOCK
+        if left < HEADER.size:
+            position += left
+            continue
+        _, length, kind = HEADER.unpack_from(data, position)
+        position += HEADER.size
+        pieces += data[position : position + length]
+        position += length
+        if kind in (FULL, LAST):
+            record = Record()
+            record.ParseFromString(pieces)
+            pieces = b""
+            yield record
+    assert not pieces
+
+
+def read(folder: Path) -> dict[str, Any]:
+    """The run as Weights & Biases shows it: name, group, configuration, rows of the history, exit code."""
+    found: dict[str, Any] = {"history": [], "config": {}}
+    for record in records(folder):
+        if record.HasField("run"):
+            run = record.run
+            found |= {"name": run.display_name, "group": run.run_group, "project": run.project, "id": run.run_id}
+            found["config"] |= {item.key: json.loads(item.value_json) for item in run.config.update}
+        elif record.HasField("config"):
+            found["config"] |= {item.key: json.loads(item.value_json) for item in record.config.update}
+        elif record.HasField("history"):
+            row: dict[str, Any] = {}
+            for item in record.history.item:
+                *outer, last = item.nested_key or [item.key]
+                inner = row
+                for key in outer:
+                    inner = inner.setdefault(key, {})
+                inner[last] = json.loads(item.value_json)
+            found["history"].append(row)
+        elif record.HasField("exit"):
+            found["exit"] = record.exit.exit_code
+    return found
+
+
+@pytest.fixture(scope="session")
+def shown(trained):
+    return read(trained)
+
+
+def curve(shown: dict[str, Any], name: str) -> list[tuple[int, float]]:
+    return [(row["trainer/global_step"], row[name]) for row in shown["history"] if name in row]
+
+
+def test_run_is_named_after_what_was_chosen(shown):
+    assert shown["name"] == "cgru-gru_att-reorder-seed0"
+    assert shown["project"] == "unrolled"
+    assert shown["group"] == ""
+
+
+def test_configuration_is_that_of_the_run(shown):
+    assert shown["config"]["seed"] == 0
+    assert shown["config"]["choices"] == {"model": "cgru", "attention": "gru_att", "data": "reorder"}
+    assert shown["config"]["model"]["decoder_size"] == 12
+    assert shown["config"]["attention"]["_target_"].endswith("GRUAttention")
+
+
+def test_curves_are_those_of_the_run(shown, trained):
+    bleu, steps = curve(shown, "val/bleu"), results(trained)["steps"]
+    assert len(bleu) == 3
+    assert bleu[-1][0] in (steps - 1, steps)
+    assert max(value for _, value in bleu) == pytest.approx(results(trained)["val/bleu"])
+    losses = curve(shown, "train/loss")
+    assert len(losses) >= steps // 2
+    assert [step for step, _ in losses] == sorted({step for step, _ in losses})
+    assert losses[-1][1] < losses[0][1]
+    ((_, test_bleu),) = curve(shown, "test/bleu")
+    assert test_bleu == pytest.approx(results(trained)["test/bleu"])
+
+
+def test_samples_and_alignments_are_shown_at_every_validation(shown, trained):
+    (files,) = trained.glob("wandb/offline-run-*/files")
+    tables = [row for row in shown["history"] if "val/samples" in row]
+    assert len(tables) == 3
+    for row in tables:
+        table = json.loads((files / row["val/samples"]["path"]).read_text(encoding="utf-8"))
+        assert table["columns"] == ["source", "translation", "reference"]
+        assert len(table["data"]) == 4
+        images = [row[f"val/alignment/{line}"] for line in (1, 2, 3, 4)]
+        assert all((files / image["path"]).read_bytes().startswith(b"\x89PNG") for image in images)
+
+
+def test_a_finished_run_has_exit_code_0(shown):
+    assert shown["exit"] == 0
+
+
+def test_a_diverged_run_is_marked_as_failed(diverged):
+    assert read(diverged)["exit"] == 1
+
+
+def test_without_a_key_the_run_is_offline_and_asks_for_nothing(trained):
+    assert not list(trained.glob("wandb/run-*"))
+    assert (trained / "metrics.csv").is_file()
+
+
+def test_no_secret_of_the_environment_is_written(trained):
+    names = [name for name in os.environ if "KEY" in name or "TOKEN" in name or "SECRET" in name]
+    secrets = [os.environ[name] for name in names if len(os.environ[name]) >= 8]
+    for path in [trained / "config.yaml", trained / "provenance.json", *trained.glob("wandb/*/*.wandb")]:
+        assert not any(secret.encode() in path.read_bytes() for secret in secrets)
+
+
+@pytest.mark.slow
+def test_a_run_that_fails_is_marked_as_failed(tmp_path):
+    (tmp_path / "run" / "weights.safetensors").mkdir(parents=True)  # where a file should be written
+    train(tmp_path, *TINY, *TINY_MODEL, "trainer.max_steps=1", status=1)
+    assert read(tmp_path / "run")["exit"] == 1
+    assert not (tmp_path / "run" / "results.json").exists()
+
+
+@pytest.mark.slow
+def test_every_job_of_a_sweep_is_a_run_of_its_group(sweep):
+    jobs = [read(folder) for folder in sorted(sweep.iterdir()) if folder.is_dir()]
+    assert [job["name"] for job in jobs] == [f"cgru-gru_att-reorder-seed{seed}" for seed in (0, 1)]
+    assert [job["group"] for job in jobs] == ["seeds", "seeds"]
+    assert [job["config"]["seed"] for job in jobs] == [0, 1]
+    assert [job["exit"] for job in jobs] == [0, 0]
+    assert jobs[0]["id"] != jobs[1]["id"]
+    for job, folder in zip(jobs, sorted(sweep.iterdir())):
+        assert max(value for _, value in curve(job, "val/bleu")) == pytest.approx(results(folder)["val/bleu"])
