@@ -1,111 +1,149 @@
 import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from unrolled.data import store
-from unrolled.data.batch import make_batch
+from unrolled.data.batch import make_batch, make_source_batch
 from unrolled.data.loader import BatchLoader, encode_pairs, encode_source
 from unrolled.data.sampler import TokenBudgetBatches
-from unrolled.data.store import TokenStore
+from unrolled.data.store import TokenStore, write
 from unrolled.data.tokenizer import BOS, EOS, PAD, train_words
 
+SENTENCES = 61
 
-@pytest.fixture(scope="module")
-def stores(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("stores")
-    random = np.random.default_rng(0)
-    made = []
+
+def test_rows_have_their_special_tokens_and_padding():
+    batch = make_batch([[7, 8, 9], []], [[5], [6, 4]], [11, 3])
+    assert batch.source.tolist() == [[7, 8, 9, EOS], [EOS, PAD, PAD, PAD]]
+    assert batch.target.tolist() == [[BOS, 5, EOS, PAD], [BOS, 6, 4, EOS]]
+    assert batch.source_lengths.tolist() == batch.source_valid.sum(1).tolist() == [4, 1]
+    assert batch.target_lengths.tolist() == batch.target_valid.sum(1).tolist() == [3, 4]
+    assert batch.target_in.tolist() == [[BOS, 5, EOS], [BOS, 6, 4]]
+    assert batch.target_out.tolist() == [[5, EOS, PAD], [6, 4, EOS]]
+    assert batch.target_out_valid.tolist() == [[True, True, False], [True, True, True]]
+    assert batch.index.tolist() == [11, 3]
+    assert len(batch) == 2
+    tensors = (batch.source, batch.source_lengths, batch.target, batch.target_lengths, batch.index)
+    assert {tensor.dtype for tensor in tensors} == {torch.int64}
+
+
+def test_monolingual_batches_have_no_source():
+    batch = make_batch(None, [[5]], [0])
+    assert batch.source is None
+    assert batch.source_lengths is None
+    assert batch.to("meta").source is None
+    with pytest.raises(TypeError, match="no source"):
+        batch.source_valid  # noqa: B018
+
+
+def test_lengths_and_index_stay_on_the_cpu():
+    for batch in (make_batch([[7]], [[5]], [0]), make_source_batch([[7]], [0])):
+        there = batch.to("meta", non_blocking=True)
+        assert {there.source.device.type, there.target.device.type} == {"meta"}
+        assert {each.device.type for each in (there.source_lengths, there.target_lengths, there.index)} == {"cpu"}
+
+
+@pytest.fixture
+def loaders(tmp_path):
+    """Makes equal loaders of the odd lines of a small corpus."""
+    random = np.random.default_rng(2)
     for side in ("source", "target"):
-        sentences = [random.integers(4, 90, size=random.integers(0, 12)).tolist() for _ in range(61)]
-        store.write(folder / side, sentences, vocabulary_size=90)
-        made.append(TokenStore.open(folder / side))
-    return made
+        sentences = [random.integers(4, 90, random.integers(1, 13)).tolist() for _ in range(SENTENCES)]
+        write(tmp_path / side, sentences, vocabulary_size=90)
+    source, target = (TokenStore.open(tmp_path / side) for side in ("source", "target"))
+    lines = np.arange(1, SENTENCES, 2)
+
+    def make(shuffle=True):
+        lengths = source.lengths[lines] + 1, target.lengths[lines] + 1
+        batches = TokenBudgetBatches(*lengths, max_tokens=40, shuffle=shuffle, seed=3)
+        return BatchLoader(source, target, lines, batches), source, target
+
+    return make
 
 
-def loader_of(stores):
-    source, target = stores
-    lines = np.arange(3, 61)
-    batches = TokenBudgetBatches(
-        source.lengths[lines] + 1, target.lengths[lines] + 1, max_tokens=40, shuffle=True, seed=5
-    )
-    return BatchLoader(source, target, lines, batches)
+def numbers(batches):
+    return [batch.index.tolist() for batch in batches]
 
 
-def same(a, b):
-    return torch.equal(a.source, b.source) and torch.equal(a.target, b.target) and torch.equal(a.index, b.index)
-
-
-def test_a_batch_is_padded_and_framed():
-    batch = make_batch([[4, 5], [6]], [[7], [8, 9, 10]], [3, 1])
-    assert batch.source.tolist() == [[4, 5, EOS], [6, EOS, PAD]]
-    assert batch.source_lengths.tolist() == [3, 2]
-    assert batch.target.tolist() == [[BOS, 7, EOS, PAD, PAD], [BOS, 8, 9, 10, EOS]]
-    assert batch.target_in.tolist() == [[BOS, 7, EOS, PAD], [BOS, 8, 9, 10]]
-    assert batch.target_out.tolist() == [[7, EOS, PAD, PAD], [8, 9, 10, EOS]]
-    assert batch.target_out_valid.tolist() == [[True, True, False, False], [True] * 4]
-    assert batch.source_valid.tolist() == [[True] * 3, [True, True, False]]
-    assert batch.index.tolist() == [3, 1]
-
-
-def test_lengths_stay_on_the_cpu():
-    batch = make_batch([[4]], [[5]], [0]).to("meta")
-    assert batch.source.is_meta
-    assert batch.target.is_meta
-    assert batch.source_lengths.device.type == batch.target_lengths.device.type == batch.index.device.type == "cpu"
-
-
-def test_rows_are_the_sentences_that_the_index_names(stores):
-    source, target = stores
+def test_a_batch_holds_the_lines_it_says(loaders):
+    loader, source, target = loaders()
     seen = []
-    for batch in loader_of(stores):
+    for batch in loader:
         for row, line in enumerate(batch.index.tolist()):
-            ids = batch.source[row, : batch.source_lengths[row]].tolist()
-            assert ids == [*source[line].tolist(), EOS]
-            ids = batch.target[row, : batch.target_lengths[row]].tolist()
-            assert ids == [BOS, *target[line].tolist(), EOS]
             seen.append(line)
-    assert sorted(seen) == list(range(3, 61))
+            assert batch.source[row, : batch.source_lengths[row]].tolist() == [*source[line], EOS]
+            assert batch.target[row, : batch.target_lengths[row]].tolist() == [BOS, *target[line], EOS]
+    assert sorted(seen) == list(range(1, SENTENCES, 2))
 
 
-def test_iterating_again_gives_another_order_and_a_fresh_loader_the_same(stores):
-    loader = loader_of(stores)
-    first, second = list(loader), list(loader)
-    assert len(first) == len(second) == len(loader)
-    assert not all(same(a, b) for a, b in zip(first, second, strict=True))
-    again = loader_of(stores)
-    assert all(same(a, b) for a, b in zip(first + second, [*again, *again], strict=True))
+def test_every_iteration_is_the_next_epoch(loaders):
+    loader, _, _ = loaders()
+    epochs = [numbers(loader) for _ in range(3)]
+    assert {len(epoch) for epoch in epochs} == {len(loader)}
+    assert epochs[0] != epochs[1] != epochs[2]
+    assert numbers(loaders()[0]) == epochs[0]
 
 
-@settings(max_examples=30, deadline=None)
-@given(st.integers(0, 60))
-def test_a_loader_restored_anywhere_goes_on_with_the_same_batches(stores, given_before):
-    def endless(loader):
-        while True:
-            yield from loader
+def test_an_iteration_left_early_is_not_taken_up_again(loaders):
+    loader, _, _ = loaders(shuffle=False)
+    begun = iter(loader)
+    first = [next(begun).index.tolist() for _ in range(2)]
+    again = numbers(loader)
+    assert again[:2] == first
+    assert len(again) == len(loader)
 
-    loader = loader_of(stores)
-    stream = endless(loader)
-    for _ in range(given_before):
-        next(stream)
+
+def test_iterators_that_nobody_uses_change_nothing(loaders):
+    loader, other = loaders()[0], loaders()[0]
+    iter(loader), iter(loader)
+    assert numbers(loader) == numbers(other)
+
+
+@pytest.mark.parametrize("given", [1, 4, -1, 0])
+def test_a_restored_loader_goes_on_with_exactly_the_same_batches(loaders, given):
+    loader = loaders()[0]
+    whole = numbers(loaders()[0])
+    given %= len(loader) + (given < 0)  # -1: all of them, and the iteration never told that it is over
+    numbers(loader)  # the state is of the second epoch
+    epoch = iter(loader)
+    for _ in range(given):
+        next(epoch)
     state = loader.state_dict()
-    expected = [next(stream) for _ in range(20)]
-    restored = loader_of(stores)
+    rest = numbers(epoch)
+    restored = loaders()[0]
     restored.load_state_dict(state)
-    stream = endless(restored)
-    assert all(same(a, next(stream)) for a in expected)
+    iter(restored)  # as a trainer does
+    if rest:
+        assert numbers(restored) == rest
+        assert len(rest) == len(loader) - given
+    assert numbers(restored) == numbers(loader)
+    assert numbers(restored) == numbers(loader) != whole
 
 
-def test_text_becomes_batches_that_know_their_lines():
-    tokenizer = train_words(["a b c d e"])
-    lines = ["a b c", "", "d", "e e e e e", "a"]
-    batches = encode_source(tokenizer, lines, max_tokens=8)
-    assert sorted(line for batch in batches for line in batch.index.tolist()) == [0, 1, 2, 3, 4]
+LINES = ["a b c d e", "", "b", "c d", "a a a", "e d c b a b c", "  "]
+
+
+def test_source_lines_become_batches_that_translation_starts_from():
+    tokenizer = train_words(LINES)
+    batches = encode_source(tokenizer, LINES, max_tokens=9)
+    assert sorted(line for batch in batches for line in batch.index.tolist()) == list(range(len(LINES)))
     for batch in batches:
+        assert batch.source.numel() <= 9
         assert batch.target.tolist() == [[BOS]] * len(batch)
         for row, line in enumerate(batch.index.tolist()):
-            ids = batch.source[row, : batch.source_lengths[row] - 1].tolist()
-            assert tokenizer.decode(ids) == lines[line]
-    (pair,) = encode_pairs(tokenizer, tokenizer, ["a b"], ["c"], max_tokens=1)
-    assert tokenizer.decode(pair.target[0].tolist()) == "c"
+            ids = [*tokenizer.encode(LINES)[line], EOS]
+            assert batch.source[row].tolist() == ids + [PAD] * (batch.source.shape[1] - len(ids))
+    assert encode_source(tokenizer, [], max_tokens=9) == []
+
+
+def test_pairs_of_lines_stay_pairs():
+    tokenizer = train_words(LINES)
+    batches = encode_pairs(tokenizer, tokenizer, LINES, LINES[::-1], max_tokens=11)
+    assert len(batches) > 2
+    seen = {}
+    for batch in batches:
+        for row, line in enumerate(batch.index.tolist()):
+            seen[line] = tokenizer.decode(batch.source[row].tolist()), tokenizer.decode(batch.target[row].tolist())
+    assert [seen[line] for line in range(len(LINES))] == [
+        (" ".join(source.split()), " ".join(target.split())) for source, target in zip(LINES, LINES[::-1], strict=True)
+    ]
+    assert encode_pairs(tokenizer, tokenizer, [], [], max_tokens=9) == []

@@ -1,52 +1,64 @@
-import mmap
+import tracemalloc
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.data import store
-from unrolled.data.store import TokenStore
+from unrolled.data.store import TokenStore, write
 from unrolled.errors import UserError
 
 
-@settings(max_examples=50)
 @given(
-    st.lists(st.lists(st.integers(0, 65_535), max_size=9), min_size=1, max_size=20), st.sampled_from([65_536, 65_537])
+    st.sampled_from([7, 2**16, 2**16 + 1, 2**20]).flatmap(
+        lambda size: st.tuples(st.just(size), st.lists(st.lists(st.integers(0, size - 1)), min_size=0))
+    )
 )
-def test_what_is_written_is_read_again(tmp_path_factory, sentences, size):
-    path = tmp_path_factory.mktemp("store") / "ids"
-    store.write(path, iter(sentences), vocabulary_size=size)
-    opened = TokenStore.open(path)
-    assert len(opened) == len(sentences)
-    assert [opened[i].tolist() for i in range(len(opened))] == sentences
-    assert opened.lengths.tolist() == [len(ids) for ids in sentences]
-    assert opened[0].dtype == (np.uint16 if size == 65_536 else np.int32)
+def test_what_is_written_is_read(drawn):
+    size, sentences = drawn
+    with TemporaryDirectory() as folder:
+        write(Path(folder) / "ids", iter(sentences), vocabulary_size=size)
+        store = TokenStore.open(Path(folder) / "ids")
+        assert [store[number].tolist() for number in range(len(store))] == sentences
+        assert store.lengths.tolist() == [len(ids) for ids in sentences]
+        assert store.lengths.dtype == np.int32
 
 
-def test_sentences_are_mapped_not_read(tmp_path):
-    store.write(tmp_path / "ids", ([i % 50] * 20 for i in range(200_000)), vocabulary_size=100)
-    opened = TokenStore.open(tmp_path / "ids")
-    base = opened[7]
-    while isinstance(base.base, np.ndarray):
-        base = base.base
-    assert isinstance(base.base, mmap.mmap) or isinstance(base, np.memmap)
-    assert opened[199_999].tolist() == [199_999 % 50] * 20
+@pytest.mark.parametrize(("size", "bytes_of_an_id"), [(2**16, 2), (2**16 + 1, 4)])
+def test_small_vocabularies_take_two_bytes_an_id(tmp_path, size, bytes_of_an_id):
+    write(tmp_path / "ids", [[1] * 5000], vocabulary_size=size)
+    assert 0 <= (tmp_path / "ids").stat().st_size - 5000 * bytes_of_an_id < 100
 
 
-def test_a_file_cut_short_is_refused(tmp_path):
-    store.write(tmp_path / "ids", [[1, 2, 3]], vocabulary_size=10)
-    whole = (tmp_path / "ids").read_bytes()
-    (tmp_path / "ids").write_bytes(whole[:-5])
-    with pytest.raises(UserError, match="not a whole file"):
-        TokenStore.open(tmp_path / "ids")
-
-
-def test_a_failure_leaves_no_file(tmp_path):
-    def broken():
-        yield [1]
-        raise RuntimeError("stop")
-
-    with pytest.raises(RuntimeError, match="stop"):
-        store.write(tmp_path / "ids", broken(), vocabulary_size=10)
+def test_an_id_outside_the_vocabulary_s_type_is_refused_and_leaves_nothing(tmp_path):
+    with pytest.raises(OverflowError):
+        write(tmp_path / "ids", [[3, 4], [2**16]], vocabulary_size=100)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_cut_short_is_a_mistake(tmp_path):
+    write(tmp_path / "ids", [[3, 4, 5]] * 99, vocabulary_size=100)
+    data = (tmp_path / "ids").read_bytes()
+    for part in (data[:-8], data[:20], b"something else, of some length, that is no store of ids at all"):
+        (tmp_path / "ids").write_bytes(part)
+        with pytest.raises(UserError, match="delete it"):
+            TokenStore.open(tmp_path / "ids")
+
+
+def test_opening_a_large_store_reads_next_to_nothing(tmp_path):
+    sentences = 200_000
+    write(tmp_path / "ids", (range(4, 4 + number % 31) for number in range(sentences)), vocabulary_size=100)
+    tracemalloc.start()
+    try:
+        store = TokenStore.open(tmp_path / "ids")
+        middle = store[123_457]
+        _, peak = tracemalloc.get_traced_memory()
+        assert len(store.lengths) == sentences
+        _, peak_of_lengths = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert middle.tolist() == [*range(4, 4 + 123_457 % 31)]
+    assert peak < 50_000
+    assert peak_of_lengths > peak  # what is read is noticed

@@ -1,76 +1,87 @@
 import gzip
+import io
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.data.text import check_same_length, decode_lines, read_lines
+from unrolled.data.text import check_same_length, decode_lines, read_lines, sha256
 from unrolled.errors import UserError
 
-# any characters but those that end a line, those that no text file may hold, and lone surrogates
-LINES = st.lists(
-    st.text(st.characters(exclude_characters="\n\r\0\ufeff", exclude_categories=("Cs",)), max_size=20),
-    min_size=1,
-    max_size=10,
-)
+# Everything but a line feed, a NUL and lone surrogates; with the characters that other programs take for line ends
+ODD = "\u0085\u2028\u2029\v\f\x1c\x1d\x1e\r \t\u00a0\u2581\ufeff"
+inside_a_line = st.text(st.one_of(st.sampled_from(ODD), st.characters(codec="utf-8", exclude_characters="\0\n")))
 
 
-@given(LINES, st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans())
-def test_only_a_line_feed_ends_a_line(lines, end, bom, closed):
-    text = end.join(lines) + (end if closed or lines[-1] == "" else "")
-    raw = (b"\xef\xbb\xbf" if bom else b"") + text.encode()
-    assert list(decode_lines(_chunks(raw), "f")) == lines
+@given(st.lists(inside_a_line, min_size=1), st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans())
+def test_only_a_line_feed_ends_a_line(lines, end, bom, ended):
+    lines = [line.removesuffix("\r") for line in lines]
+    lines[0] = lines[0].lstrip("\ufeff")
+    lines[-1] += "."  # so that the last line is there without its end
+    data = ("\ufeff" * bom + end.join(lines) + end * ended).encode()
+    assert list(decode_lines(io.BytesIO(data), "name")) == lines
 
 
-def _chunks(raw):
-    """What iterating a binary file gives: pieces that end in a line feed, the last perhaps without."""
-    pieces = raw.split(b"\n")
-    return [piece + b"\n" for piece in pieces[:-1]] + ([pieces[-1]] if pieces[-1] else [])
+@pytest.mark.parametrize("name", ["text.txt", "text.txt.gz"])
+def test_plain_and_gzipped_files_are_read_alike(tmp_path, name):
+    lines = ["one\u2028two", "", "thr\u0085ee\x0c", " \t", "fünf"]
+    data = "\ufeff".encode() + "\r\n".join(lines).encode()
+    (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
+    assert list(read_lines(tmp_path / name)) == lines
 
 
-@pytest.mark.parametrize("odd", ["a\u0085b", "a\u2028b", "a\x0bb", "a\x0cb", "a\x1cb", "a\rb", ""])
-def test_odd_characters_and_blank_lines_do_not_shift_lines(tmp_path, odd):
-    path = tmp_path / "a.txt"
-    path.write_bytes(f"first\n{odd}\nlast\n".encode())
-    assert list(read_lines(path)) == ["first", odd, "last"]
+def bad(tmp_path, data, name="bad.txt"):
+    """The message of reading ``data`` from a file."""
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(UserError) as caught:
+        list(read_lines(tmp_path / name))
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
-def test_gzip_reads_as_plain(tmp_path):
-    with gzip.open(tmp_path / "a.txt.gz", "wb") as file:
-        file.write("ä\nb\n".encode())
-    assert list(read_lines(tmp_path / "a.txt.gz")) == ["ä", "b"]
+def test_invalid_utf8_names_file_and_line(tmp_path):
+    message = bad(tmp_path, b"good\nfine\nb\xe4d\n")
+    assert f"{tmp_path / 'bad.txt'}:3:" in message
+    assert "0xe4" in message
+    assert "UTF-8" in message
+
+
+def test_utf16_is_not_utf8(tmp_path):
+    assert ":1:" in bad(tmp_path, "wort".encode("utf-16"))
+
+
+def test_a_nul_byte_names_file_and_line(tmp_path):
+    message = bad(tmp_path, b"good\nb\0d\n")
+    assert "bad.txt:2:" in message
+    assert "NUL" in message
+
+
+def test_an_empty_file_is_a_mistake(tmp_path):
+    assert "empty" in bad(tmp_path, b"")
+    assert "empty" in bad(tmp_path, gzip.compress(b""), "bad.gz")
+
+
+def test_a_damaged_gzip_file_is_a_mistake(tmp_path):
+    whole = gzip.compress(bytes(range(1, 10)) * 99 + b"\n")
+    assert "gzip" in bad(tmp_path, b"plain text\n", "bad.gz")
+    assert "gzip" in bad(tmp_path, whole[:-9], "bad.gz")
+    assert "gzip" in bad(tmp_path, whole[:15] + b"\xff" * 9 + whole[24:], "bad.gz")
 
 
 @pytest.mark.parametrize(
-    ("raw", "words"),
-    [
-        (b"good\nb\xffd\n", ["a.txt:2", "UTF-8", "0xff"]),
-        (b"good\ngood\nb\0d\n", ["a.txt:3", "NUL"]),
-        (b"", ["a.txt", "empty"]),
-        (None, ["a.txt", "no such file"]),
-    ],
+    "read", [sha256, lambda path: list(read_lines(path)), lambda path: check_same_length(path, path)]
 )
-def test_bad_files_are_told_in_one_line(tmp_path, raw, words):
-    path = tmp_path / "a.txt"
-    if raw is not None:
-        path.write_bytes(raw)
-    with pytest.raises(UserError) as caught:
-        list(read_lines(path))
-    assert "\n" not in str(caught.value)
-    for word in words:
-        assert word in str(caught.value)
+def test_a_missing_file_or_a_folder_is_a_mistake(tmp_path, read):
+    for path in (tmp_path / "missing", tmp_path):
+        with pytest.raises(UserError, match=f"^{path}: there is no such file"):
+            read(path)
 
 
-def test_a_damaged_gzip_file_is_told(tmp_path):
-    path = tmp_path / "a.gz"
-    path.write_bytes(gzip.compress(b"a\n" * 1000)[:-20])
-    with pytest.raises(UserError, match="gzip"):
-        list(read_lines(path))
-
-
-def test_files_of_unequal_length_are_told_with_both_counts(tmp_path):
-    (tmp_path / "a").write_text("1\n2\n3\n")
-    (tmp_path / "b").write_text("1\n2\n")
-    with pytest.raises(UserError, match=r"3 lines.*2"):
-        check_same_length(tmp_path / "a", tmp_path / "b")
-    assert check_same_length(tmp_path / "a", tmp_path / "a") == 3
+def test_unequal_lengths_give_both_files_and_counts(tmp_path):
+    source, target = tmp_path / "a", tmp_path / "b"
+    source.write_bytes(b"1\n2\n3\n")
+    target.write_bytes(b"1\n2\n3\n\n5")
+    with pytest.raises(UserError, match=rf"{source} has 3 lines and {target} has 5"):
+        check_same_length(source, target)
+    target.write_bytes("1\u2028\n\r\n3\r".encode())
+    assert check_same_length(source, target) == 3

@@ -1,9 +1,10 @@
 import logging
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from unrolled.data import tokenizer as module
 from unrolled.data.tokenizer import (
     BOS,
     EOS,
@@ -12,6 +13,7 @@ from unrolled.data.tokenizer import (
     UNK,
     SentencePiece,
     Words,
+    WordTokenizer,
     load_tokenizer,
     load_tokenizers,
     save_tokenizers,
@@ -20,94 +22,178 @@ from unrolled.data.tokenizer import (
 )
 from unrolled.errors import UserError
 
-TEXT = [f"the {colour} {thing} sees {other} things" for colour in ("red", "blue") for thing in ("cat", "dog", "bird")
-        for other in ("many", "few", "some", "seven")]  # fmt: skip
+LINES = [f"the {size} {colour} {thing} sees a{ending}" for size in ("big", "small") for colour in ("red", "blue")
+         for thing in ("house", "tree", "mouse") for ending in ("", " bird", " horse that runs")]  # fmt: skip
+ALPHABET = sorted(set("".join(LINES)) - {" "})
 
 
-@pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_sentencepiece_round_trip_and_ids(tmp_path, kind):
-    tokenizer = train_sentencepiece(TEXT, kind=kind, size=50)
-    assert [tokenizer.decode(ids) for ids in tokenizer.encode(TEXT)] == TEXT
-    assert tokenizer.pieces([PAD, BOS, EOS, UNK]) == list(SPECIALS)
-    assert tokenizer.decode([BOS, *tokenizer.encode(["red cat"])[0], EOS, PAD]) == "red cat"
+@pytest.fixture(scope="module", params=["unigram", "bpe", "words"])
+def tokenizer(request):
+    return train_words(LINES) if request.param == "words" else train_sentencepiece(LINES, kind=request.param, size=50)
+
+
+def test_special_tokens_have_the_same_ids_everywhere(tokenizer):
+    assert (PAD, BOS, EOS, UNK) == (0, 1, 2, 3)
+    assert tokenizer.pieces(range(4)) == list(SPECIALS)
+
+
+def test_encoding_and_decoding_gives_the_text(tokenizer):
+    encoded = tokenizer.encode(LINES)
+    assert [tokenizer.decode(ids) for ids in encoded] == LINES
+    assert all(EOS < token < tokenizer.size for ids in encoded for token in ids)
+    assert all(UNK not in ids for ids in encoded)
+
+
+def test_special_tokens_leave_no_trace_in_text(tokenizer):
+    (ids,) = tokenizer.encode(LINES[:1])
+    assert tokenizer.decode([BOS, *ids, EOS, PAD, PAD]) == LINES[0]
+
+
+@given(text=st.text(st.characters(codec="utf-8", exclude_characters="\0\n")))
+def test_text_never_makes_padding_or_begin_or_end(tokenizer, text):
+    for line in (text, f"{text} <s> </s> <pad> {text}</s>"):
+        (ids,) = tokenizer.encode([line])
+        assert not {PAD, BOS, EOS} & set(ids)
+        assert len(tokenizer.pieces(ids)) == len(ids)
+        tokenizer.decode(ids)
+
+
+def test_no_lines_and_blank_lines_have_no_tokens(tokenizer):
+    assert tokenizer.encode([]) == []
+    assert tokenizer.encode(["", " \t ", "tree"])[:2] == [[], []]
+
+
+def test_a_saved_tokenizer_is_the_same_again(tokenizer, tmp_path):
     tokenizer.save(tmp_path)
     again = load_tokenizer(tmp_path)
-    assert (again.encode(TEXT), again.sha256, again.size) == (tokenizer.encode(TEXT), tokenizer.sha256, tokenizer.size)
+    assert (again.size, again.sha256) == (tokenizer.size, tokenizer.sha256)
+    assert again.encode(LINES) == tokenizer.encode(LINES)
+
+
+def test_a_folder_without_tokenizer_is_a_mistake(tmp_path):
+    with pytest.raises(UserError, match=f"{tmp_path}: there is no tokenizer"):
+        load_tokenizer(tmp_path)
+
+
+word = st.text(st.characters(codec="utf-8", exclude_characters="\0\n \t\r\v\f"), min_size=1)
+
+
+@given(st.lists(word, unique=True))
+def test_odd_characters_inside_words_survive_the_file(tmp_path_factory, words):
+    folder = tmp_path_factory.mktemp("words")
+    words = [*(each for each in words if each not in SPECIALS), "a\u0085b\u2028c\u00a0\x1cd", "\ufeff"]
+    WordTokenizer(words).save(folder)
+    again = load_tokenizer(folder)
+    assert again.pieces(range(4, again.size)) == words
+    assert again.encode([" ".join(words)]) == [[*range(4, again.size)]]
+
+
+def test_words_are_ordered_by_count_and_cut_at_size_and_minimum():
+    lines = ["c b a", "b c", "c <unk> <s> </s> <pad>", "d\u0085e"]
+    assert train_words(lines).pieces(range(4, 8)) == ["c", "b", "a", "d\u0085e"]
+    assert train_words(lines, size=6).size == 6
+    assert train_words(lines, min_count=2).pieces(range(4, 6)) == ["c", "b"]
+    assert train_words(lines, size=6).encode(["c a b <unk> </s>"]) == [[4, UNK, 5, UNK, UNK]]
+
+
+def test_source_and_target_are_one_object_if_they_are_joint(tmp_path):
+    one, other = train_words(LINES), train_words(LINES[:2])
+    save_tokenizers(tmp_path / "joint", one, one)
+    source, target = load_tokenizers(tmp_path / "joint")
+    assert source is target
+    save_tokenizers(tmp_path / "separate", one, other)
+    source, target = load_tokenizers(tmp_path / "separate")
+    assert (source.size, target.size) == (one.size, other.size)
+    save_tokenizers(tmp_path / "monolingual", None, other)
+    assert load_tokenizers(tmp_path / "monolingual")[0] is None
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_a_size_too_large_is_lowered_with_a_notice(caplog, kind):
-    with caplog.at_level(logging.INFO):
-        tokenizer = train_sentencepiece(TEXT, kind=kind, size=5000)
-    assert 20 < tokenizer.size < 5000
-    assert f"lowered to {tokenizer.size}" in caplog.text
-    assert [tokenizer.decode(ids) for ids in tokenizer.encode(TEXT)] == TEXT
+def test_a_size_too_large_is_lowered_with_a_notice(kind, caplog):
+    caplog.set_level(logging.INFO)
+    trained = train_sentencepiece(LINES, kind=kind, size=8000)
+    assert len(ALPHABET) < trained.size < 8000
+    (notice,) = caplog.messages
+    assert "8000" in notice
+    assert f"lowered to {trained.size}" in notice
+    assert trained.decode(trained.encode(LINES[:1])[0]) == LINES[0]
 
 
-def test_training_is_deterministic():
-    first, second = (train_sentencepiece(TEXT, kind="unigram", size=40) for _ in range(2))
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_a_size_below_the_alphabet_is_a_mistake(kind):
+    with pytest.raises(UserError, match=r"size=7 is too small.* raise size"):
+        train_sentencepiece(LINES, kind=kind, size=7)
+
+
+@pytest.mark.parametrize("lines", [[], ["", " "], ["\u2028", "\t"]])
+def test_text_without_words_is_a_mistake(lines):
+    for kind in ("unigram", "bpe"):
+        with pytest.raises(UserError, match="blank lines"):
+            train_sentencepiece(lines, kind=kind, size=50)
+
+
+def test_words_below_the_minimum_are_a_mistake():
+    with pytest.raises(UserError, match="no word occurs 2 times"):
+        train_words(["a b c"], min_count=2)
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_training_repeats_exactly(kind):
+    first, second = (train_sentencepiece(LINES, kind=kind, size=60) for _ in range(2))
     assert first.sha256 == second.sha256
 
 
-def test_long_lines_take_part_in_training():
-    long = "xyzzy " * 2000
-    assert UNK not in train_sentencepiece([*TEXT, long], kind="bpe", size=60).encode(["xyzzy"])[0]
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_training_is_quiet(kind, capfd):
+    train_sentencepiece(LINES, kind=kind, size=8000)
+    assert capfd.readouterr() == ("", "")
 
 
-def test_mistakes_are_told():
-    with pytest.raises(UserError, match="raise size"):
-        train_sentencepiece(TEXT, kind="unigram", size=10)
-    with pytest.raises(UserError, match="blank"):
-        train_sentencepiece(["", "  "], kind="unigram", size=10)
-    with pytest.raises(UserError, match="unigram or bpe"):
-        SentencePiece(kind="word")
-    with pytest.raises(UserError, match="no word"):
-        train_words(["", " "])
+def test_a_very_long_line_is_trained_on():
+    long = " ".join(["zq" * 3] * 100_000)  # 700,000 bytes
+    trained = train_sentencepiece([*LINES, long], kind="bpe", size=60)
+    assert UNK not in trained.encode(["zqzqzq"])[0]
 
 
-def test_words_are_counted_and_cut_off():
-    tokenizer = train_words(["b a a", "c b a"], size=len(SPECIALS) + 2)
-    assert tokenizer.pieces(range(tokenizer.size)) == [*SPECIALS, "a", "b"]
-    assert tokenizer.encode(["a c  b", ""]) == [[4, UNK, 5], []]
-    assert tokenizer.decode([BOS, 4, UNK, 5, EOS]) == "a <unk> b"
-    assert train_words(["b a a", "c b a"], min_count=2).size == len(SPECIALS) + 2
+def test_odd_characters_of_the_text_harm_nothing():
+    odd = ["a\u2028b \u2581 c\u2581d", "e\u0085f\x0bg\u00a0h", "\ufeff\u200bi"]
+    trained = train_sentencepiece(LINES + odd * 3, kind="unigram", size=90)
+    assert trained.decode(trained.encode(["a\u2028b \u2581 c\u2581d"])[0]) == "a b c d"
 
 
-@settings(max_examples=50)
-@given(st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=15), min_size=1, max_size=8))
-def test_any_text_survives_as_words(tmp_path_factory, lines):
-    """Special words written in a text, and white space that is not ASCII, are only text."""
-    lines = [line.replace("\n", " ") for line in lines]
-    if not any(line.split() for line in lines):
-        return
-    folder = tmp_path_factory.mktemp("words")
-    try:
-        tokenizer = train_words(lines)
-    except UserError:
-        return
-    tokenizer.save(folder)
-    again = load_tokenizer(folder)
-    for line, ids in zip(lines, again.encode(lines), strict=True):
-        assert all(UNK <= i < again.size for i in ids)
-        if UNK not in ids:
-            assert again.decode(ids).split() == line.split()
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "word"}, "kind=word is unknown; give unigram or bpe"),
+        ({"size": 4}, "size=4 leaves no room"),
+        ({"normalization": "nfc"}, "normalization=nfc is unknown"),
+        ({"character_coverage": 0.5}, "character_coverage=0.5"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(change, message):
+    with pytest.raises(UserError, match=message):
+        SentencePiece(**change)
 
 
-def test_joint_tokenizers_are_one_object_after_loading(tmp_path):
-    one, other = train_words(["a b"]), train_words(["c d"])
-    save_tokenizers(tmp_path / "joint", one, one)
-    save_tokenizers(tmp_path / "separate", one, other)
-    save_tokenizers(tmp_path / "monolingual", None, one)
-    source, target = load_tokenizers(tmp_path / "joint")
-    assert source is target
-    source, target = load_tokenizers(tmp_path / "separate")
-    assert source is not target
-    assert load_tokenizers(tmp_path / "monolingual")[0] is None
-    with pytest.raises(UserError, match="no tokenizer"):
-        load_tokenizers(tmp_path)
+def test_a_word_vocabulary_without_words_is_refused():
+    with pytest.raises(UserError, match="size=3 leaves no room"):
+        Words(size=3)
 
 
-def test_settings_train_from_files(tmp_path):
-    (tmp_path / "a").write_text("\n".join(TEXT))
-    assert Words().train([tmp_path / "a"]).size == len(SPECIALS) + len({word for line in TEXT for word in line.split()})
-    assert SentencePiece(kind="bpe", size=45).train([tmp_path / "a", tmp_path / "a"]).size == 45
+def test_each_option_changes_the_tokenizer(tmp_path):
+    path = tmp_path / "text"
+    path.write_text("".join(f"{line} ﬁx É{'x' * (number == 0)}\n" for number, line in enumerate(LINES)))
+    base = {"kind": "unigram", "size": 30}
+    changes = [{}, {"kind": "bpe"}, {"size": 40}, {"normalization": "nfkc_cf"}, {"normalization": "identity"}]
+    trained = [SentencePiece(**base | change).train([path]) for change in changes]
+    assert len({each.sha256 for each in trained}) == len(changes)
+    rare = SentencePiece(kind="bpe", size=60, character_coverage=0.98).train([path])
+    assert rare.sha256 not in {each.sha256 for each in trained}
+
+
+def test_a_large_file_is_sampled_evenly(tmp_path, monkeypatch):
+    path = tmp_path / "text"
+    path.write_text("".join(f"{letter}\n" for letter in "abcdefg"))
+    monkeypatch.setattr(module, "SAMPLE", 3)
+    trained = SentencePiece(kind="bpe", size=100).train([path])  # of 7 lines every third: a, d, g
+    assert {piece.strip("▁") for piece in trained.pieces(range(4, trained.size))} - {""} == {"a", "d", "g"}

@@ -211,7 +211,7 @@ def train_sentencepiece(
                 size = largest
             elif found := re.search(r"required_chars\. \d+ vs (\d+)", str(problem)):
                 raise UserError(
-                    f"tokenizer: size={size} is below the {found[1]} characters of the text;"
+                    f"tokenizer: size={size} is too small: the text's characters alone take {found[1]};"
                     " raise size to at least that, or lower character_coverage"
                 ) from problem
             elif re.search(r"!sentences_\.empty|all_chars_count", str(problem)):
