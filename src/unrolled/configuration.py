@@ -26,7 +26,7 @@ from hydra.utils import instantiate
 from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.callbacks import ProgressBar
 from lightning.pytorch.loggers import Logger
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
 from torch import nn
 
@@ -53,6 +53,14 @@ LIBRARY_NOTICES = (
 
 # One value a process: part of the names of run and sweep folders, so that two started in one second differ
 OmegaConf.register_new_resolver("unique", lambda: secrets.token_hex(3), use_cache=True, replace=True)
+
+
+def _absolute(paths: str | ListConfig) -> str | ListConfig:
+    """A path, or several, that hold in any folder: evaluate.py finds the data of a run wherever one stands."""
+    return os.path.abspath(paths) if isinstance(paths, str) else ListConfig([os.path.abspath(str(p)) for p in paths])
+
+
+OmegaConf.register_new_resolver("absolute", _absolute, replace=True)
 
 
 def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
