@@ -1,6 +1,12 @@
+from itertools import islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from unrolled.data.batch import make_batch, make_source_batch
 from unrolled.data.loader import BatchLoader, encode_pairs, encode_source
@@ -44,12 +50,16 @@ def test_lengths_and_index_stay_on_the_cpu():
 
 @pytest.fixture
 def loaders(tmp_path):
-    """Makes equal loaders of the odd lines of a small corpus."""
+    return small_corpus(tmp_path)
+
+
+def small_corpus(folder):
+    """A function that makes equal loaders of the odd lines of a small corpus."""
     random = np.random.default_rng(2)
     for side in ("source", "target"):
         sentences = [random.integers(4, 90, random.integers(1, 13)).tolist() for _ in range(SENTENCES)]
-        write(tmp_path / side, sentences, vocabulary_size=90)
-    source, target = (TokenStore.open(tmp_path / side) for side in ("source", "target"))
+        write(folder / side, sentences, vocabulary_size=90)
+    source, target = (TokenStore.open(folder / side) for side in ("source", "target"))
     lines = np.arange(1, SENTENCES, 2)
 
     def make(shuffle=True):
@@ -98,14 +108,14 @@ def test_iterators_that_nobody_uses_change_nothing(loaders):
     assert numbers(loader) == numbers(other)
 
 
-@pytest.mark.parametrize("given", [1, 4, -1, 0])
-def test_a_restored_loader_goes_on_with_exactly_the_same_batches(loaders, given):
+@pytest.mark.parametrize("taken", [1, 4, -1, 0])
+def test_a_restored_loader_goes_on_with_exactly_the_same_batches(loaders, taken):
     loader = loaders()[0]
     whole = numbers(loaders()[0])
-    given %= len(loader) + (given < 0)  # -1: all of them, and the iteration never told that it is over
+    taken %= len(loader) + (taken < 0)  # -1: all of them, and the iteration never told that it is over
     numbers(loader)  # the state is of the second epoch
     epoch = iter(loader)
-    for _ in range(given):
+    for _ in range(taken):
         next(epoch)
     state = loader.state_dict()
     rest = numbers(epoch)
@@ -114,9 +124,29 @@ def test_a_restored_loader_goes_on_with_exactly_the_same_batches(loaders, given)
     iter(restored)  # as a trainer does
     if rest:
         assert numbers(restored) == rest
-        assert len(rest) == len(loader) - given
+        assert len(rest) == len(loader) - taken
     assert numbers(restored) == numbers(loader)
     assert numbers(restored) == numbers(loader) != whole
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 60))
+def test_a_loader_restored_anywhere_goes_on_over_epochs(given_before):
+    with TemporaryDirectory() as folder:
+        make = small_corpus(Path(folder))
+        stream = endless(loader := make()[0])
+        for _ in range(given_before):
+            next(stream)
+        state = loader.state_dict()
+        expected = numbers(islice(stream, 20))
+        restored = make()[0]
+        restored.load_state_dict(state)
+        assert numbers(islice(endless(restored), 20)) == expected
+
+
+def endless(loader):
+    while True:
+        yield from loader
 
 
 LINES = ["a b c d e", "", "b", "c d", "a a a", "e d c b a b c", "  "]

@@ -174,7 +174,7 @@ def test_another_test_set_does_not_train_again(tmp_path, monkeypatch):
     assert lines_of(data.test_dataloader()) == [0, 1]
 
 
-def test_two_at_once_make_one_entry(tmp_path):
+def test_two_that_both_find_the_cache_empty_make_one_entry(tmp_path):
     data = [module(tmp_path, prepare=False) for _ in range(2)]
     meet = threading.Barrier(2)
     train = Words.train
