@@ -26,6 +26,7 @@ def losses(folder: Path) -> list[float]:
     """train/loss, nats a token, of each of the first steps of cgru with gru_att, on one thread."""
     more = ["model=cgru", "attention=gru_att", f"trainer.max_steps={STEPS}", "trainer.log_every_n_steps=1"]
     more += ["logger=csv", "~callbacks.pictures", "hardware=cpu", "seed=3", "hydra.run.dir=run"]
+    more += ["attention.size=7", "optimizer.lr=0.01", "objective.label_smoothing=0.1"]  # whatever the defaults become
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
