@@ -129,6 +129,14 @@ def test_a_restored_loader_goes_on_with_exactly_the_same_batches(loaders, taken)
     assert numbers(restored) == numbers(loader) != whole
 
 
+def test_after_a_restored_epoch_iterations_begin_epochs_again(loaders):
+    loader = loaders()[0]
+    loader.load_state_dict({"epoch": 1, "given": 2})
+    next(iter(loader))
+    assert len(numbers(loader)) == len(loader)
+    assert loader.state_dict()["epoch"] == 2
+
+
 @settings(max_examples=30)
 @given(st.integers(0, 60))
 def test_a_loader_restored_anywhere_goes_on_over_epochs(given_before):

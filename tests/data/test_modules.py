@@ -7,7 +7,7 @@ import lightning
 import pytest
 import torch
 
-from unrolled.data import modules, tokenizer
+from unrolled.data import corpus, modules, tokenizer
 from unrolled.data.cache import appearing
 from unrolled.data.corpus import MonolingualText, ParallelText, Reorder
 from unrolled.data.modules import DataModule
@@ -77,6 +77,25 @@ def test_pairs_stay_pairs_whatever_stands_in_a_line(tmp_path):
             assert (source, target) == (TEXT["train.source"][line], TEXT["train.target"][line])
 
 
+@pytest.mark.parametrize(("source", "target"), [("a b c", "A"), ("a", "A B C")])
+def test_a_batch_keeps_its_budget_with_the_ends_of_sentences(tmp_path, source, target):
+    text = ParallelText(**write_text(tmp_path / "text", train_source=[source] * 41, train_target=[target] * 41))
+    batches = list(module(tmp_path, corpus=text, max_tokens=13).train_dataloader())
+    for batch in batches:
+        assert max(batch.source.numel(), batch.target_out.numel()) <= 13
+    assert max(map(len, batches)) == 13 // 4
+    assert {len(batch) for batch in module(tmp_path, corpus=text, max_sentences=2).train_dataloader()} == {1, 2}
+
+
+def test_only_training_is_shuffled(tmp_path):
+    def order(split, seed):
+        return [batch.index.tolist() for batch in getattr(module(tmp_path, seed=seed, max_tokens=8), split)()]
+
+    assert len({str(order("train_dataloader", seed)) for seed in range(4)}) > 1
+    for split in ("val_dataloader", "test_dataloader"):
+        assert len({str(order(split, seed)) for seed in range(4)}) == 1
+
+
 def test_lines_are_given_as_they_stand_in_the_file(tmp_path):
     data = module(tmp_path, prepare=False)
     assert data.sources("test") == TEXT["test.source"]
@@ -115,15 +134,15 @@ def test_monolingual_text_has_targets_only(tmp_path):
         data.sources("train")
 
 
-def test_the_synthetic_corpus_is_written_once_with_its_alignments(tmp_path):
+def test_the_synthetic_corpus_is_written_once_with_its_alignments(tmp_path, monkeypatch):
     options = {"pairs": 31, "validation_pairs": 7, "test_pairs": 5, "max_length": 9, "vocabulary_size": 60}
     data = module(tmp_path, corpus=Reorder(**options), max_length=99)
     assert len(lines_of(data.train_dataloader())) == 31
     assert len(data.sources("val")) == len(data.alignments("val").read_text().splitlines()) == 7
-    written = data.alignments("val").stat().st_mtime_ns
-    assert module(tmp_path, corpus=Reorder(**options)).alignments("val").stat().st_mtime_ns == written
     other = module(tmp_path, corpus=Reorder(**options | {"reordering": "none"}))
     assert other.alignments("val") != data.alignments("val")
+    monkeypatch.delattr(corpus, "write_corpus")
+    assert module(tmp_path, corpus=Reorder(**options)).alignments("val") == data.alignments("val")
 
 
 # The cache
@@ -162,7 +181,9 @@ def test_another_text_or_option_makes_another_entry(tmp_path, monkeypatch):
     assert changed.fingerprint()["train.target"] == sha256(tmp_path / "text" / "train.target")
     differing = {name for name, value in first.fingerprint().items() if changed.fingerprint()[name] != value}
     assert differing == {"train.target", "tokenizer.target"}
-    assert module(tmp_path, tokenizer=Words(min_count=2)).target_tokenizer.size < first.target_tokenizer.size
+    fewer = module(tmp_path, tokenizer=Words(min_count=2))
+    assert fewer.target_tokenizer.size < first.target_tokenizer.size
+    assert all(batch.target.max() < fewer.target_tokenizer.size for batch in fewer.train_dataloader())
 
 
 def test_another_test_set_does_not_train_again(tmp_path, monkeypatch):
@@ -208,6 +229,11 @@ def test_what_fails_leaves_nothing_in_the_cache(tmp_path, make):
     with pytest.raises(RuntimeError):
         fail()
     assert os.listdir(tmp_path / "cache") == []
+
+
+def test_what_is_not_made_does_not_appear(tmp_path):
+    with pytest.raises(FileNotFoundError), appearing(tmp_path / "entry"):
+        pass
 
 
 def test_a_cache_that_cannot_be_made_is_a_mistake(tmp_path):

@@ -22,6 +22,10 @@ def test_only_a_line_feed_ends_a_line(lines, end, bom, ended):
     assert list(decode_lines(io.BytesIO(data), "name")) == lines
 
 
+def test_a_bom_is_one_on_the_first_line_only():
+    assert list(decode_lines(["\ufeff\ufeffa\n".encode(), "\ufeffb\n".encode()], "name")) == ["\ufeffa", "\ufeffb"]
+
+
 @pytest.mark.parametrize("name", ["text.txt", "text.txt.gz"])
 def test_plain_and_gzipped_files_are_read_alike(tmp_path, name):
     lines = ["one\u2028two", "", "thr\u0085ee\x0c", " \t", "fünf"]
@@ -63,7 +67,7 @@ def test_an_empty_file_is_a_mistake(tmp_path):
 
 def test_a_damaged_gzip_file_is_a_mistake(tmp_path):
     whole = gzip.compress(bytes(range(1, 10)) * 99 + b"\n")
-    assert "gzip" in bad(tmp_path, b"plain text\n", "bad.gz")
+    assert "bad.gz:1: not a whole gzip" in bad(tmp_path, b"plain text\n", "bad.gz")
     assert "gzip" in bad(tmp_path, whole[:-9], "bad.gz")
     assert "gzip" in bad(tmp_path, whole[:15] + b"\xff" * 9 + whole[24:], "bad.gz")
 
