@@ -16,6 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from unrolled.errors import UserError
+from unrolled.models.fast.additive_attention import AdditiveKernel
+from unrolled.models.fast.gru_attention import GRUAttentionKernel
+from unrolled.models.fast.kernel import AttentionKernel
 
 Nested = tuple[Any, ...]
 
@@ -34,6 +37,10 @@ class Attention(nn.Module):
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
         """``(B, Q)`` -> context ``(B, C)``, weights ``(B, S)``, the next attention memory."""
         raise NotImplementedError
+
+    def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel | None:
+        """``step`` with a hand-written backward pass; None where there is none. Whoever changes one changes both."""
+        return None
 
 
 def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
@@ -73,6 +80,10 @@ class BahdanauAttention(Attention):
         energies = self.energy(torch.tanh(self.query(query).unsqueeze(1) + keys)).squeeze(-1)
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
+
+    def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
+        """See the contract."""
+        return AdditiveKernel(self.query.weight, self.energy.weight, *prepared)
 
 
 class DotAttention(Attention):
@@ -169,6 +180,11 @@ class GRUAttention(Attention):
         energies = self.energy(torch.tanh(v)).squeeze(-1)
         context, weights = attend(energies, annotations, valid)
         return context, weights, (v,)
+
+    def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
+        """See the contract."""
+        weights = (layer.weight for layer in (self.query, self.recurrent_gates, self.recurrent, self.energy))
+        return GRUAttentionKernel(*weights, *prepared, *state)
 
 
 class PooledGRUAttention(Attention):

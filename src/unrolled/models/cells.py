@@ -19,6 +19,9 @@ import torch
 from torch import Tensor, nn
 
 from unrolled.errors import UserError
+from unrolled.models.fast.kernel import CellKernel
+from unrolled.models.fast.reset_after import ResetAfterKernel
+from unrolled.models.fast.reset_before import ResetBeforeKernel
 
 CellState = tuple[Tensor, ...]
 
@@ -27,6 +30,7 @@ class Cell(nn.Module):
     """The contract; see the top of the file."""
 
     hidden_size: int
+    input: nn.Linear
 
     def project(self, inputs: Tensor) -> Tensor:
         """Input-side products, ``(..., I) -> (..., gates * H)``."""
@@ -39,6 +43,10 @@ class Cell(nn.Module):
     def step(self, projected: Tensor, state: CellState) -> CellState:
         """One step from ``(B, gates * H)`` and the previous state to the next state."""
         raise NotImplementedError
+
+    def kernel(self) -> CellKernel | None:
+        """``step`` with a hand-written backward pass; None where there is none. Whoever changes one changes both."""
+        return None
 
 
 class TanhCell(Cell):
@@ -98,6 +106,10 @@ class GRUResetBefore(Cell):
         # h = (1 - u) h + u candidate
         return (torch.lerp(h, candidate.to(h.dtype), u.to(h.dtype)),)
 
+    def kernel(self) -> CellKernel:
+        """See the contract."""
+        return ResetBeforeKernel(self.recurrent_gates.weight, self.recurrent.weight)
+
 
 class GRUResetAfter(Cell):
     """GRU whose reset gate acts **after** the recurrent product (the cGRU note, eqs 2-5 and 9-12; cuDNN).
@@ -132,6 +144,10 @@ class GRUResetAfter(Cell):
         candidate = torch.tanh(torch.addcmul(x, r, us))
         # s = (1 - z) candidate + z s
         return (torch.lerp(candidate.to(s.dtype), s, z.to(s.dtype)),)
+
+    def kernel(self) -> CellKernel:
+        """See the contract."""
+        return ResetAfterKernel(self.recurrent.weight)
 
 
 class LSTMCell(Cell):

@@ -4,7 +4,8 @@ Letters: B batch, T target length, S source length, E embedding size, C annotati
 
 Three phases, as in dl4mt and Nematus: ``start`` prepares a sentence once, ``advance`` is what is truly recurrent, and
 ``project`` makes the input-side products of all steps at once. The plain loop over ``step`` is the definition;
-``unroll`` hoists the products and must equal it. ``features`` is what the readout looks at: (state, context).
+``unroll`` hoists the products, in training with a hand-written backward pass (``fast/``), and must equal it.
+``features`` is what the readout looks at: (state, context).
 """
 
 from typing import Any
@@ -16,6 +17,9 @@ from unrolled.errors import UserError
 from unrolled.models.attention import Attention
 from unrolled.models.cells import GRUResetAfter, GRUResetBefore, make_cell
 from unrolled.models.encoder import mean_annotation
+from unrolled.models.fast.linear import LinearKernel
+from unrolled.models.fast.recurrence import BahdanauRecurrence, CGRURecurrence, Recurrence, RNNsearchRecurrence
+from unrolled.models.fast.unroll import unroll
 
 Nested = tuple[Any, ...]
 Features = tuple[Tensor, Tensor]
@@ -40,8 +44,23 @@ class Decoder(nn.Module):
         """One step from the previous word's embedding ``(B, E)``: features, weights ``(B, S)``, next state."""
         return self.advance(self.project(embedding), state)
 
+    def recurrence(self, state: Nested) -> tuple[Recurrence, Tensor] | None:
+        """This step with a hand-written backward pass, and s_0 ``(B, D)``; None where its parts have none."""
+        return None
+
     def unroll(self, embeddings: Tensor, state: Nested) -> tuple[Features, Tensor]:
-        """Teacher forcing: ``(B, T, E)`` -> features ((B, T, D), (B, T, C)), weights ``(B, T, S)``."""
+        """Teacher forcing: ``(B, T, E)`` -> features ((B, T, D), (B, T, C)), weights ``(B, T, S)``.
+
+        For training by ``recurrence`` where there is one, else step by step; both are the same function.
+        """
+        fast = self.recurrence(state) if torch.is_grad_enabled() else None
+        if fast is None:
+            return self.unroll_plainly(embeddings, state)
+        states, contexts, weights = unroll(*fast, self.project(embeddings.transpose(0, 1)))
+        return (states, contexts), weights
+
+    def unroll_plainly(self, embeddings: Tensor, state: Nested) -> tuple[Features, Tensor]:
+        """The definition of ``unroll``: the loop over ``step``, with the input products hoisted."""
         states, contexts, weights = [], [], []
         for projected in self.project(embeddings).unbind(1):
             (s, c), alpha, state = self.advance(projected, state)
@@ -85,6 +104,15 @@ class CGRUDecoder(Decoder):
         (s,) = self.rec2.step(self.rec2.project(context), (s_prime,))
         return (s, context), weights, (prepared, s, memory)
 
+    def recurrence(self, state: Nested) -> tuple[Recurrence, Tensor] | None:
+        """See the contract."""
+        prepared, s, memory = state
+        rec1, attention, rec2 = self.rec1.kernel(), self.attention.kernel(prepared, memory), self.rec2.kernel()
+        if rec1 is None or attention is None or rec2 is None:
+            return None
+        project = LinearKernel(self.rec2.input.weight, self.rec2.input.bias)
+        return CGRURecurrence(rec1, attention, project, rec2), s
+
 
 class BahdanauDecoder(Decoder):
     """The class write-up's decoder around Bahdanau attention.
@@ -127,6 +155,16 @@ class BahdanauDecoder(Decoder):
         cell_state = self.cell.step(self.cell.project(k), cell_state)
         return (cell_state[0], context), weights, (prepared, cell_state, memory)
 
+    def recurrence(self, state: Nested) -> tuple[Recurrence, Tensor] | None:
+        """See the contract."""
+        prepared, cell_state, memory = state
+        attention, cell = self.attention.kernel(prepared, memory), self.cell.kernel()
+        if attention is None or cell is None:
+            return None
+        combine = LinearKernel(self.combine_context.weight)
+        project = LinearKernel(self.cell.input.weight, self.cell.input.bias)
+        return BahdanauRecurrence(attention, combine, project, cell), cell_state[0]
+
 
 class RNNsearchDecoder(Decoder):
     """RNNsearch's decoder: the context inside the gates of a reset-before GRU (Bahdanau et al. 2015, A.2.2).
@@ -161,6 +199,14 @@ class RNNsearchDecoder(Decoder):
         # the gates and the candidate see W E y + C c
         (following,) = self.cell.step(projected + self.context(context), (s,))
         return (s, context), weights, (prepared, following, memory)
+
+    def recurrence(self, state: Nested) -> tuple[Recurrence, Tensor] | None:
+        """See the contract."""
+        prepared, s, memory = state
+        attention, cell = self.attention.kernel(prepared, memory), self.cell.kernel()
+        if attention is None or cell is None:
+            return None
+        return RNNsearchRecurrence(attention, LinearKernel(self.context.weight), cell), s
 
 
 class MeanContextDecoder(Decoder):

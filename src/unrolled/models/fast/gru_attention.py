@@ -1,0 +1,146 @@
+"""The step of ``attention.GRUAttention``, forward and backward. A is the attention size."""
+
+import torch
+from torch import Tensor
+
+from unrolled.models.fast.attend import annotations_gradient, attend, attend_backward
+from unrolled.models.fast.derivatives import sigmoid_backward, tanh_backward
+from unrolled.models.fast.kernel import AttentionKernel
+from unrolled.models.fast.products import accumulate, multiply, weight_gradient
+
+# How much the gates may take that are kept for the backward pass; those of further steps are made again there.
+KEPT_BYTES = 2**29
+
+
+class GRUAttentionKernel(AttentionKernel):
+    """e_j = v_a^T y_j, y_j = tanh(v'_j), alpha = softmax(e), c = sum_j alpha_j h_j, where for every source position
+    r, z = sigma(p_rz + U_rz v), n = tanh(p_n + U g), g = r * v, v' = (1 - z) v + z n, with p = W s + k_j.
+
+    Inputs: W ``(3A, Q)``, U_rz ``(2A, A)``, U ``(A, A)``, v_a ``(1, A)``, keys k ``(B, S, 3A)``, annotations h
+    ``(B, S, C)``, valid ``(B, S)``, v_0 ``(B, S, A)``.
+    Kept: W s ``(T, B, 3A)``, v ``(T + 1, B, S, A)``, and r, z, n ``(n, B, S, 3A)`` of the first n steps.
+    """
+
+    def load(self, state: Tensor, dtype: torch.dtype) -> None:
+        """See the contract."""
+        query, gates, recurrent, energy, keys, annotations, self.valid, self.start = self.inputs
+        self.query, self.recurrent_gates, self.recurrent = query.to(dtype), gates.to(dtype), recurrent.to(dtype)
+        self.energy, self.keys = energy.to(state.dtype).squeeze(0), keys.to(state.dtype)
+        self.annotations = annotations.to(dtype)
+        self.size = recurrent.shape[0]
+        self.scratch = torch.empty_like(self.keys)
+        self.g = torch.empty_like(self.start)
+        self.one = state.new_ones(())
+
+    def begin(self, steps: int, state: Tensor) -> None:
+        """See the contract."""
+        batch, length, size = self.start.shape
+        step_bytes = self.keys.numel() * self.keys.itemsize
+        v = self.start.new_empty(steps + 1, batch, length, size)
+        v[0] = self.start
+        kept_steps = min(steps, KEPT_BYTES // max(step_bytes, 1))
+        gates = state.new_empty(kept_steps, batch, length, 3 * size)
+        self.kept = (state.new_empty(steps, batch, 3 * size), v, gates)
+
+    def begin_backward(self, steps: int, state: Tensor) -> None:
+        """See the contract."""
+        self.dproducts = torch.empty_like(self.kept[0])
+        self.dkeys = torch.zeros_like(self.keys)
+        self.drecurrent_gates = torch.zeros_like(self.inputs[1])
+        self.drecurrent = torch.zeros_like(self.inputs[2])
+        self.denergy = torch.zeros_like(self.energy)
+        self.dv = torch.zeros_like(self.start)
+        self.dcontexts = state.new_empty(steps, len(state), self.annotations.shape[2])
+        self.dquery = state.new_empty(len(state), self.query.shape[1])
+        self.dp = torch.empty_like(self.keys)
+        self.dg = torch.empty_like(self.g)
+
+    def _gates(self, t: int, out: Tensor) -> None:
+        """r, z, n of step t into ``out (B, S, 3A)``."""
+        products, v, _ = self.kept
+        # p = W s + k_j
+        p = torch.add(self.keys, products[t].unsqueeze(1), out=out)
+        rz, n = p.split([2 * self.size, self.size], dim=2)
+        # r, z = sigma(p_rz + U_rz v)
+        accumulate(_rows(rz), _rows(v[t]), self.recurrent_gates.t())
+        r = rz.sigmoid_()[..., : self.size]
+        # n = tanh(p_n + U g), g = r * v
+        g = torch.mul(r, v[t], out=self.g)
+        accumulate(_rows(n), _rows(g), self.recurrent.t())
+        n.tanh_()
+
+    def forward(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
+        """See the contract."""
+        products, v, gates = self.kept
+        multiply(query, self.query.t(), out=products[t])
+        rzn = gates[t] if t < len(gates) else self.scratch
+        self._gates(t, out=rzn)
+        _, z, n = rzn.chunk(3, dim=2)
+        # v' = (1 - z) v + z n
+        torch.lerp(v[t], n, z, out=v[t + 1])
+        # e_j = v_a^T y_j, y_j = tanh(v'_j)
+        y = torch.tanh(v[t + 1], out=self.g)
+        energies = torch.mv(_rows(y), self.energy).view(weights.shape)
+        attend(energies, self.annotations, self.valid, context, weights)
+
+    def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
+        """See the contract. ``dv`` comes in from step t + 1 as dv', without the energies' part, and leaves as dv."""
+        _, vs, gates = self.kept
+        v, dv, g, dg = vs[t], self.dv, self.g, self.dg
+        if t < len(gates):
+            rzn = gates[t]
+            torch.mul(rzn[..., : self.size], v, out=g)
+        else:
+            rzn = self.scratch
+            self._gates(t, out=rzn)
+        r, z, n = rzn.chunk(3, dim=2)
+        dp_rz, _ = self.dp.split([2 * self.size, self.size], dim=2)
+        dp_r, dp_z, dp_n = self.dp.chunk(3, dim=2)
+        dtype = self.query.dtype
+        self.dcontexts[t] = dcontext
+        de = attend_backward(dcontext, dweights, weights, self.annotations).to(v.dtype)
+        # e_j = v_a^T y_j:          dv_a = sum_j de_j y_j,   dy_j = de_j v_a
+        y = torch.tanh(vs[t + 1], out=dg)
+        self.denergy.addmv_(_rows(y).t(), de.flatten())
+        # y_j = tanh(v'_j):         dv'_j += (1 - y_j^2) dy_j
+        slope = torch.addcmul(self.one, y, y, value=-1, out=y)
+        dv.addcmul_(slope.mul_(self.energy), de.unsqueeze(2))
+        # v' = (1 - z) v + z n:     dn = z dv',   dz = (n - v) dv',   dv = (1 - z) dv' + ...
+        torch.mul(z, dv, out=dp_n)
+        torch.sub(n, v, out=dp_z).mul_(dv)
+        dv.addcmul_(z, dv, value=-1)
+        # n = tanh(p_n + U g):      dp_n = (1 - n^2) dn,   dg = U^T dp_n,   dU += sum_j dp_n g^T
+        tanh_backward(dp_n, n, out=dp_n)
+        multiply(_rows(dp_n), self.recurrent, out=_rows(dg))
+        accumulate(self.drecurrent, _rows(dp_n).t(), _rows(g).to(dtype))
+        # g = r * v:                dr = v dg,   dv += r dg
+        torch.mul(v, dg, out=dp_r)
+        dv.addcmul_(r, dg)
+        # r, z = sigma(p_rz + U_rz v):  dp_r = r (1 - r) dr,   dp_z = z (1 - z) dz,   dv += U_rz^T dp_rz,
+        #                           dU_rz += sum_j dp_rz v^T
+        sigmoid_backward(dp_rz, rzn[..., : 2 * self.size], out=dp_rz)
+        accumulate(_rows(dv), _rows(dp_rz), self.recurrent_gates)
+        accumulate(self.drecurrent_gates, _rows(dp_rz).t(), _rows(v).to(dtype))
+        # p = W s + k_j:            dk_j += dp,   d(W s) = sum_j dp,   ds = W^T d(W s)
+        self.dkeys.add_(self.dp)
+        dproducts = torch.sum(self.dp, dim=1, out=self.dproducts[t])
+        return multiply(dproducts, self.query, out=self.dquery)
+
+    def gradients(self, queries: Tensor, weights: Tensor) -> tuple[Tensor | None, ...]:
+        """dW = sum_t d(W s_t) s_t^T, and the sums over steps: dU_rz, dU, dv_a, dk, dh; last dv_0."""
+        dtype = self.query.dtype
+        return (
+            weight_gradient(self.dproducts, queries, dtype),
+            self.drecurrent_gates,
+            self.drecurrent,
+            self.denergy.unsqueeze(0),
+            self.dkeys,
+            annotations_gradient(self.dcontexts, weights, dtype),
+            None,
+            self.dv,
+        )
+
+
+def _rows(x: Tensor) -> Tensor:
+    """``(B, S, N)`` -> ``(B * S, N)``, the same memory."""
+    return x.flatten(0, 1)

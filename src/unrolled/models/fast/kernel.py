@@ -1,0 +1,72 @@
+"""What the parts of a recurrence have in common.
+
+Letters: T steps, B batch, I input size, D state size, S source length, C annotation size, Q query size.
+
+A kernel is one part of a step (a cell, an attention, a linear map) for all steps of one call. ``forward(t, ...)`` runs
+step t and keeps what the backward pass needs; ``backward(t, ...)`` takes the gradients of its outputs to those of its
+inputs, t running backwards; ``gradients`` then gives those of everything that is the same in all steps, where it can by
+one product over all of them. In the code ``dx`` is the gradient of the loss in x.
+"""
+
+import torch
+from torch import Tensor
+
+
+class Kernel:
+    """The contract; see the top of the file.
+
+    ``inputs``: the tensors, the same in all steps, that ``gradients`` answers for, in this order.
+    ``kept``: what the forward pass keeps for the backward pass. Between the two, autograd holds both, to free them.
+    """
+
+    def __init__(self, *inputs: Tensor) -> None:
+        self.inputs = inputs
+        self.kept: tuple[Tensor, ...] = ()
+
+    def load(self, state: Tensor, dtype: torch.dtype) -> None:
+        """Name the inputs, the weights of products in ``dtype``. ``state`` is any state ``(B, D)``, for its kind."""
+        raise NotImplementedError
+
+    def begin(self, steps: int, state: Tensor) -> None:
+        """After ``load``, before the first step: allocate ``kept``."""
+        raise NotImplementedError
+
+    def begin_backward(self, steps: int, state: Tensor) -> None:
+        """After ``load``, before the first step backwards: allocate the gradients."""
+        raise NotImplementedError
+
+
+class CellKernel(Kernel):
+    """A recurrent cell whose whole state is its output. ``gates``: its input products are ``gates`` times D wide."""
+
+    gates: int
+
+    def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor) -> None:
+        """Input products ``(B, gates * D)`` and s_{t-1} ``(B, D)`` -> s_t into ``out (B, D)``."""
+        raise NotImplementedError
+
+    def backward(self, t: int, ds: Tensor, s: Tensor, dx: Tensor) -> Tensor:
+        """ds_t ``(B, D)``, which it overwrites, and s_{t-1} -> dx into ``dx (B, gates * D)``, returns ds_{t-1}."""
+        raise NotImplementedError
+
+    def gradients(self, states: Tensor, dx: Tensor) -> tuple[Tensor, ...]:
+        """s_0 ... s_{T-1} ``(T, B, D)`` and dx ``(T, B, gates * D)`` -> gradients of ``inputs``."""
+        raise NotImplementedError
+
+
+class AttentionKernel(Kernel):
+    """An attention, its memory kept inside. ``annotations (B, S, C)`` are there from ``begin`` on."""
+
+    annotations: Tensor
+
+    def forward(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
+        """``(B, Q)`` -> into ``context (B, C)`` and ``weights (B, S)``."""
+        raise NotImplementedError
+
+    def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
+        """Gradients of the outputs ``(B, C)``, ``(B, S)``, and the weights ``(B, S)`` -> dquery ``(B, Q)``."""
+        raise NotImplementedError
+
+    def gradients(self, queries: Tensor, weights: Tensor) -> tuple[Tensor | None, ...]:
+        """All queries ``(T, B, Q)`` and weights ``(T, B, S)`` -> gradients of ``inputs``."""
+        raise NotImplementedError
