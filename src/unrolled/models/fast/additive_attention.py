@@ -6,6 +6,7 @@ from torch import Tensor
 from unrolled.models.fast.attend import annotations_gradient, attend, attend_backward
 from unrolled.models.fast.kernel import AttentionKernel
 from unrolled.models.fast.products import multiply, weight_gradient
+from unrolled.models.fast.squash import tanh_
 
 
 class AdditiveKernel(AttentionKernel):
@@ -40,7 +41,7 @@ class AdditiveKernel(AttentionKernel):
 
     def _hidden(self, t: int) -> Tensor:
         # y_j = tanh(W s + k_j)
-        return torch.add(self.keys, self.kept[0][t].unsqueeze(1), out=self.y).tanh_()
+        return tanh_(torch.add(self.keys, self.kept[0][t].unsqueeze(1), out=self.y))
 
     def forward(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
         """See the contract."""

@@ -14,10 +14,9 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor, context: Tensor
 
 def attend_backward(dcontext: Tensor, dweights: Tensor | None, weights: Tensor, annotations: Tensor) -> Tensor:
     """Gradients of context ``(B, C)`` and, from outside the step, of the weights ``(B, S)`` -> of the energies."""
-    # dalpha_j = h_j^T dc + what comes from outside
-    dalpha = torch.bmm(annotations, dcontext.to(annotations.dtype).unsqueeze(2)).squeeze(2).to(weights.dtype)
-    if dweights is not None:
-        dalpha = dalpha + dweights
+    # dalpha_j = dc^T h_j + what comes from outside
+    dalpha = torch.bmm(dcontext.to(annotations.dtype).unsqueeze(1), annotations.transpose(1, 2)).squeeze(1)
+    dalpha = dalpha.to(weights.dtype) if dweights is None else dalpha + dweights
     # de_j = alpha_j (dalpha_j - sum_k alpha_k dalpha_k); padding has alpha = 0
     weighted = weights * dalpha
     return torch.addcmul(weighted, weights, weighted.sum(dim=1, keepdim=True), value=-1)

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 
 from unrolled.models.fast.attend import annotations_gradient, attend, attend_backward
-from unrolled.models.fast.derivatives import sigmoid_backward, tanh_backward
 from unrolled.models.fast.kernel import AttentionKernel
 from unrolled.models.fast.products import accumulate, multiply, weight_gradient
+from unrolled.models.fast.squash import sigmoid_backward, tanh_, tanh_backward
 
 # How much the gates may take that are kept for the backward pass; those of further steps are made again there.
 KEPT_BYTES = 2**29
@@ -67,7 +67,7 @@ class GRUAttentionKernel(AttentionKernel):
         # n = tanh(p_n + U g), g = r * v
         g = torch.mul(r, v[t], out=self.g)
         accumulate(_rows(n), _rows(g), self.recurrent.t())
-        n.tanh_()
+        tanh_(n)
 
     def forward(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
         """See the contract."""
@@ -79,7 +79,7 @@ class GRUAttentionKernel(AttentionKernel):
         # v' = (1 - z) v + z n
         torch.lerp(v[t], n, z, out=v[t + 1])
         # e_j = v_a^T y_j, y_j = tanh(v'_j)
-        y = torch.tanh(v[t + 1], out=self.g)
+        y = tanh_(self.g.copy_(v[t + 1]))
         energies = torch.mv(_rows(y), self.energy).view(weights.shape)
         attend(energies, self.annotations, self.valid, context, weights)
 
@@ -100,7 +100,7 @@ class GRUAttentionKernel(AttentionKernel):
         self.dcontexts[t] = dcontext
         de = attend_backward(dcontext, dweights, weights, self.annotations).to(v.dtype)
         # e_j = v_a^T y_j:          dv_a = sum_j de_j y_j,   dy_j = de_j v_a
-        y = torch.tanh(vs[t + 1], out=dg)
+        y = tanh_(dg.copy_(vs[t + 1]))
         self.denergy.addmv_(_rows(y).t(), de.flatten())
         # y_j = tanh(v'_j):         dv'_j += (1 - y_j^2) dy_j
         slope = torch.addcmul(self.one, y, y, value=-1, out=y)

@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from unrolled.models.fast.derivatives import sigmoid_backward, tanh_backward
 from unrolled.models.fast.kernel import CellKernel
 from unrolled.models.fast.products import accumulate, multiply, weight_gradient
+from unrolled.models.fast.squash import sigmoid_backward, tanh_, tanh_backward
 
 
 class ResetAfterKernel(CellKernel):
@@ -42,7 +42,7 @@ class ResetAfterKernel(CellKernel):
         # r, z = sigma(x_rz + U_rz s)
         r, z = rz.add_(x_rz).sigmoid_().chunk(2, dim=1)
         # n = tanh(x_n + r * m)
-        n = torch.addcmul(x_n, r, m, out=self.kept[1][t]).tanh_()
+        n = tanh_(torch.addcmul(x_n, r, m, out=self.kept[1][t]))
         # s' = (1 - z) n + z s
         torch.lerp(n, s, z, out=out)
 

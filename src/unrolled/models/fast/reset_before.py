@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from unrolled.models.fast.derivatives import sigmoid_backward, tanh_backward
 from unrolled.models.fast.kernel import CellKernel
 from unrolled.models.fast.products import accumulate, multiply, weight_gradient
+from unrolled.models.fast.squash import sigmoid_backward, tanh_, tanh_backward
 
 
 class ResetBeforeKernel(CellKernel):
@@ -44,7 +44,7 @@ class ResetBeforeKernel(CellKernel):
         r, u = ru.add_(x_ru).sigmoid_().chunk(2, dim=1)
         # n = tanh(x_n + U g), g = r * h
         g = torch.mul(r, s, out=self.g)
-        n = multiply(g, self.recurrent.t(), out=self.kept[1][t]).add_(x_n).tanh_()
+        n = tanh_(multiply(g, self.recurrent.t(), out=self.kept[1][t]).add_(x_n))
         # h' = (1 - u) h + u n
         torch.lerp(s, n, u, out=out)
 

