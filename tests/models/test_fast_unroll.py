@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from models.builders import A, B, D, E, S, T, randomise
 from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from unrolled.models.attention import (
     BahdanauAttention,
@@ -136,6 +137,7 @@ def test_training_takes_the_fast_road_and_inference_the_plain_one(name, attentio
     (states, contexts), weights = decoder.unroll(normal(B, T, E), state)
     for out in (states, contexts, weights):
         assert "Unrolled" in type(out.grad_fn).__name__ or "Unrolled" in type(out.grad_fn.next_functions[0][0]).__name__
+    decoder.recurrence = None  # whoever asks for it fails
     with torch.no_grad():
         (plain_states, plain_contexts), plain_weights = decoder.unroll(normal(B, T, E), state)
     plain = (plain_states, plain_contexts, plain_weights)
@@ -238,6 +240,32 @@ def test_bfloat16_lowers_products_and_keeps_states_and_gradients_in_float32(name
     for found, expected in zip(low[0] + low[1], exact[0] + exact[1], strict=True):
         assert found.dtype == torch.float32
         assert (found - expected).norm() < 0.05 * expected.norm()
+
+
+class MatrixProducts(TorchDispatchMode):
+    """Notes the dtypes of all matrix products."""
+
+    def __init__(self):
+        super().__init__()
+        self.dtypes = set()
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        if function.overloadpacket in (torch.ops.aten.mm, torch.ops.aten.addmm, torch.ops.aten.addmm_):
+            self.dtypes |= {x.dtype for x in args}
+        return function(*args, **(kwargs or {}))
+
+
+@every_fast_pair
+def test_under_autocast_every_matrix_product_is_lowered(name, attention):
+    decoder = build(name, attention).float()
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        state = decoder.start(normal(B, S, C).float(), mask([3, S], S))
+        embeddings = normal(B, T, E).float()
+        with MatrixProducts() as products:
+            (states, contexts), weights = decoder.unroll(embeddings, state)
+    with products:
+        (states.sum() + contexts.sum() + weights.sum()).backward()
+    assert products.dtypes == {torch.bfloat16}
 
 
 @every_fast_pair

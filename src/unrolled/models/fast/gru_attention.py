@@ -18,7 +18,8 @@ class GRUAttentionKernel(AttentionKernel):
 
     Inputs: W ``(3A, Q)``, U_rz ``(2A, A)``, U ``(A, A)``, v_a ``(1, A)``, keys k ``(B, S, 3A)``, annotations h
     ``(B, S, C)``, valid ``(B, S)``, v_0 ``(B, S, A)``.
-    Kept: W s ``(T, B, 3A)``, v ``(T + 1, B, S, A)``, and r, z, n ``(n, B, S, 3A)`` of the first n steps.
+    Kept: W s ``(T, B, 3A)``, v_0 ... v_T ``(B, S, A)`` each, and r, z, n ``(B, S, 3A)`` each of the first steps. One
+    tensor a step: memory that large in one piece would be asked of the system again and again.
     """
 
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
@@ -34,13 +35,10 @@ class GRUAttentionKernel(AttentionKernel):
 
     def begin(self, steps: int, state: Tensor) -> None:
         """See the contract."""
-        batch, length, size = self.start.shape
-        step_bytes = self.keys.numel() * self.keys.itemsize
-        v = self.start.new_empty(steps + 1, batch, length, size)
-        v[0] = self.start
-        kept_steps = min(steps, KEPT_BYTES // max(step_bytes, 1))
-        gates = state.new_empty(kept_steps, batch, length, 3 * size)
-        self.kept = (state.new_empty(steps, batch, 3 * size), v, gates)
+        kept_steps = min(steps, KEPT_BYTES // max(self.keys.nbytes, 1))
+        vs = (self.start, *(torch.empty_like(self.start) for _ in range(steps)))
+        gates = (torch.empty_like(self.keys) for _ in range(kept_steps))
+        self.kept = (state.new_empty(steps, len(state), 3 * self.size), *vs, *gates)
 
     def begin_backward(self, steps: int, state: Tensor) -> None:
         """See the contract."""
@@ -55,9 +53,14 @@ class GRUAttentionKernel(AttentionKernel):
         self.dp = torch.empty_like(self.keys)
         self.dg = torch.empty_like(self.g)
 
+    def _unpack(self) -> tuple[Tensor, tuple[Tensor, ...], tuple[Tensor, ...]]:
+        """W s, the v, the gates of the first steps."""
+        products, *rest = self.kept
+        return products, tuple(rest[: len(products) + 1]), tuple(rest[len(products) + 1 :])
+
     def _gates(self, t: int, out: Tensor) -> None:
         """r, z, n of step t into ``out (B, S, 3A)``."""
-        products, v, _ = self.kept
+        products, v, _ = self._unpack()
         # p = W s + k_j
         p = torch.add(self.keys, products[t].unsqueeze(1), out=out)
         rz, n = p.split([2 * self.size, self.size], dim=2)
@@ -71,7 +74,7 @@ class GRUAttentionKernel(AttentionKernel):
 
     def forward(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
         """See the contract."""
-        products, v, gates = self.kept
+        products, v, gates = self._unpack()
         multiply(query, self.query.t(), out=products[t])
         rzn = gates[t] if t < len(gates) else self.scratch
         self._gates(t, out=rzn)
@@ -85,7 +88,7 @@ class GRUAttentionKernel(AttentionKernel):
 
     def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
         """See the contract. ``dv`` comes in from step t + 1 as dv', without the energies' part, and leaves as dv."""
-        _, vs, gates = self.kept
+        _, vs, gates = self._unpack()
         v, dv, g, dg = vs[t], self.dv, self.g, self.dg
         if t < len(gates):
             rzn = gates[t]
@@ -111,16 +114,18 @@ class GRUAttentionKernel(AttentionKernel):
         dv.addcmul_(z, dv, value=-1)
         # n = tanh(p_n + U g):      dp_n = (1 - n^2) dn,   dg = U^T dp_n,   dU += sum_j dp_n g^T
         tanh_backward(dp_n, n, out=dp_n)
-        multiply(_rows(dp_n), self.recurrent, out=_rows(dg))
-        accumulate(self.drecurrent, _rows(dp_n).t(), _rows(g).to(dtype))
+        low = _rows(dp_n).to(dtype)
+        multiply(low, self.recurrent, out=_rows(dg))
+        accumulate(self.drecurrent, low.t(), _rows(g).to(dtype))
         # g = r * v:                dr = v dg,   dv += r dg
         torch.mul(v, dg, out=dp_r)
         dv.addcmul_(r, dg)
         # r, z = sigma(p_rz + U_rz v):  dp_r = r (1 - r) dr,   dp_z = z (1 - z) dz,   dv += U_rz^T dp_rz,
         #                           dU_rz += sum_j dp_rz v^T
         sigmoid_backward(dp_rz, rzn[..., : 2 * self.size], out=dp_rz)
-        accumulate(_rows(dv), _rows(dp_rz), self.recurrent_gates)
-        accumulate(self.drecurrent_gates, _rows(dp_rz).t(), _rows(v).to(dtype))
+        low = _rows(dp_rz).to(dtype)
+        accumulate(_rows(dv), low, self.recurrent_gates)
+        accumulate(self.drecurrent_gates, low.t(), _rows(v).to(dtype))
         # p = W s + k_j:            dk_j += dp,   d(W s) = sum_j dp,   ds = W^T d(W s)
         self.dkeys.add_(self.dp)
         dproducts = torch.sum(self.dp, dim=1, out=self.dproducts[t])

@@ -34,4 +34,4 @@ def weight_gradient(gradients: Tensor, inputs: Tensor, dtype: torch.dtype) -> Te
 
     ``(T, B, O)``, ``(T, B, I)`` -> ``(O, I)``, the product in ``dtype``.
     """
-    return torch.mm(gradients.flatten(0, 1).to(dtype).t(), inputs.flatten(0, 1).to(dtype)).to(gradients.dtype)
+    return torch.mm(gradients.to(dtype).flatten(0, 1).t(), inputs.to(dtype).flatten(0, 1)).to(gradients.dtype)
