@@ -15,8 +15,8 @@ from unrolled.errors import UserError
 from unrolled.metrics.alignment import Links, links_from_weights, word_index, word_weights
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.models.translator import Translator
+from unrolled.training.linear_loss import linear_token_loss
 from unrolled.training.modules import Search
-from unrolled.training.objective import token_loss
 
 
 def load_weights(model: nn.Module, folder: Path) -> None:
@@ -102,7 +102,7 @@ class TrainedTranslator:
             ids = batch.to(self.device)
             counted = ids.target_out_valid
             hidden, _ = self.model(ids.source, ids.source_lengths, ids.target_in, counted)
-            loss = token_loss(self.model.readout.output(hidden), ids.target_out[counted])
+            loss = linear_token_loss(hidden, self.model.readout.output, ids.target_out[counted])
             total.add(loss.negative_log_likelihood.item(), loss.tokens)
         return total
 

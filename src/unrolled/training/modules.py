@@ -18,7 +18,8 @@ from unrolled.metrics.translation import translation_scores
 from unrolled.models.language_model import RecurrentLanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.beam import Hypothesis
-from unrolled.training.objective import TokenLoss, token_loss
+from unrolled.training.linear_loss import linear_token_loss
+from unrolled.training.objective import TokenLoss
 from unrolled.training.schedule import Schedule
 
 
@@ -116,7 +117,7 @@ class LanguageModeling(_Module):
         """-log p(x_1 ... x_T </s>), every word given the ones before it."""
         hidden, _ = self.model(batch.target_in, self.model.start(batch))
         counted = batch.target_out_valid
-        return token_loss(self.model.output(hidden[counted]), batch.target_out[counted], self._smoothing())
+        return linear_token_loss(hidden[counted], self.model.output, batch.target_out[counted], self._smoothing())
 
     def _smoothing(self) -> float:
         return self.label_smoothing if self.training else 0.0
@@ -185,7 +186,7 @@ class Translation(_Module):
         counted = batch.target_out_valid
         hidden, _ = self.model(batch.source, batch.source_lengths, batch.target_in, counted)
         smoothing = self.label_smoothing if self.training else 0.0
-        return token_loss(self.model.readout.output(hidden), batch.target_out[counted], smoothing)
+        return linear_token_loss(hidden, self.model.readout.output, batch.target_out[counted], smoothing)
 
     def _evaluate(self, batch: Batch, search: Search) -> None:
         self._evaluate_likelihood(batch)
