@@ -1,0 +1,225 @@
+"""The measurements: contestants in turns on the same batches, the machine's peak, memory in a child process."""
+
+import argparse
+import copy
+import os
+import platform
+import statistics
+import time
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+
+import torch
+from contestants import Contestant
+from hydra import compose, initialize_config_dir
+from omegaconf import DictConfig
+from operations import training_operations
+
+from unrolled.configuration import CONF, build_data, build_model
+from unrolled.data.batch import Batch
+from unrolled.models.translator import Translator
+
+DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A model and its batches, on the device."""
+
+    model: Translator
+    batches: list[Batch]
+    data_seconds: float
+    """To make a batch, median."""
+    precision: str
+    device: str
+
+    def contestant(self, name: str) -> Contestant:
+        return Contestant(
+            name,
+            copy.deepcopy(self.model),
+            precision=self.precision,
+            device=self.device,
+        )
+
+
+def prepare(
+    chosen: argparse.Namespace,
+    *,
+    model: str,
+    attention: str,
+    sizes: tuple[int, int, int, int],
+    precision: str,
+) -> Prepared:
+    """Compose the configuration, draw the batches, build the model; dropout is off, so that losses can be compared."""
+    embedding, encoder, decoder, attention_size = sizes
+    overrides = [
+        f"model={model}",
+        f"attention={attention}",
+        f"cache={Path(chosen.cache).resolve()}",
+    ]
+    overrides += [
+        f"model.embedding_size={embedding}",
+        f"model.encoder_size={encoder}",
+        f"model.decoder_size={decoder}",
+    ]
+    overrides += [f"model.{what}_dropout=0" for what in ("embedding", "annotation", "readout")]
+    if attention not in ("dot", "general", "none"):
+        overrides += [f"attention.size={attention_size}"]
+    if chosen.data_root:
+        overrides += [
+            "data=multi30k",
+            "tokenizer=bpe",
+            f"data.root={Path(chosen.data_root).resolve()}",
+        ]
+    overrides += [
+        f"+data.module.max_sentences={chosen.sentences}",
+        "data.max_tokens=1000000",
+        f"seed={chosen.seed}",
+    ]
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("train", [*overrides, *chosen.set])
+    batches, seconds, vocabularies = draw(config, chosen.batches)
+    torch.manual_seed(chosen.seed)
+    built = build_model(config, source_vocabulary=vocabularies[0], target_vocabulary=vocabularies[1])
+    return Prepared(
+        built,
+        [batch.to(chosen.device) for batch in batches],
+        seconds,
+        precision,
+        chosen.device,
+    )
+
+
+def draw(config: DictConfig, count: int) -> tuple[list[Batch], float, tuple[int, int]]:
+    """The first batches of an epoch, median seconds a batch, and the sizes of both vocabularies."""
+    data = build_data(config)
+    data.prepare_data()
+    data.setup()
+    batches, seconds = [], []
+    loader, last = iter(data.train_dataloader()), time.perf_counter()
+    for batch in islice(loader, count):
+        now = time.perf_counter()
+        batches.append(batch)
+        seconds.append(now - last)
+        last = time.perf_counter()
+    return (
+        batches,
+        statistics.median(seconds),
+        (data.source_tokenizer.size, data.target_tokenizer.size),
+    )
+
+
+def measure(prepared: Prepared, names: list[str]) -> dict:
+    """All figures of one model, attention, size and precision."""
+    contestants = {name: prepared.contestant(name) for name in names}
+    check_same_loss(
+        {name: contestant.step(prepared.batches[0]) for name, contestant in contestants.items()},
+        prepared,
+    )
+    peaks = [product_peak(prepared)]
+    seconds: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    for number, batch in enumerate(prepared.batches):
+        turn = number % len(names)
+        for name in [*names[turn:], *names[:turn]]:
+            contestants[name].step(batch)
+            seconds[name].append(dict(contestants[name].watch.seconds))
+    peaks.append(product_peak(prepared))
+
+    operations = [training_operations(prepared.model, batch) for batch in prepared.batches]
+    tokens = [int(batch.target_out_valid.sum()) for batch in prepared.batches]
+    totals = {name: [sum(parts.values()) for parts in seconds[name]] for name in names}
+    peak = statistics.median(peaks)
+    return {
+        "batches": len(prepared.batches),
+        "peak_operations_per_second": peaks,
+        "data_seconds": prepared.data_seconds,
+        "operations": {part: sum(batch[part] for batch in operations) for part in operations[0]},
+        **padding(prepared.batches),
+        "contestants": {
+            name: {
+                "target_tokens_per_second": median_rate(tokens, totals[name]),
+                "operations_per_second": (rate := median_rate([sum(o.values()) for o in operations], totals[name])),
+                "share_of_peak": rate / peak,
+                "times_as_long_as": {
+                    other: statistics.median(a / b for a, b in zip(totals[name], totals[other], strict=True))
+                    for other in names
+                },
+                "part_seconds": {
+                    part: statistics.median(batch[part] for batch in seconds[name]) for part in seconds[name][0]
+                },
+                "seconds": totals[name],
+            }
+            for name in names
+        },
+    }
+
+
+def check_same_loss(losses: dict[str, float], prepared: Prepared) -> None:
+    """Contestants that compute different functions are no contestants."""
+    tolerance = 1e-4 if prepared.precision == "fp32" else 2e-2
+    first = next(iter(losses.values()))
+    if any(abs(loss - first) > tolerance * abs(first) for loss in losses.values()):
+        raise RuntimeError(f"the contestants do not compute the same loss: {losses}")
+
+
+def median_rate(amounts: list[int], seconds: list[float]) -> float:
+    return statistics.median(amount / second for amount, second in zip(amounts, seconds, strict=True))
+
+
+def padding(batches: list[Batch]) -> dict[str, float]:
+    """The shares of padding in source and target positions."""
+    sides = {
+        "source": [batch.source_valid for batch in batches],
+        "target": [b.target_out_valid for b in batches],
+    }
+    return {
+        f"{side}_padding": 1 - sum(int(mask.sum()) for mask in masks) / sum(mask.numel() for mask in masks)
+        for side, masks in sides.items()
+    }
+
+
+def product_peak(prepared: Prepared, size: int = 2048, times: int = 7) -> float:
+    """Operations a second of torch.mm of two square matrices, median."""
+    a, b = torch.randn(2, size, size, device=prepared.device, dtype=DTYPES[prepared.precision])
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        torch.mm(a, b)
+        if prepared.device == "cuda":
+            torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - start)
+    return 2 * size**3 / statistics.median(seconds)
+
+
+def measure_memory(prepared: Prepared, name: str) -> dict[str, float]:
+    """Peak MiB of this process (of the GPU, where there is one) over all batches, and how much of it training added."""
+    before = _memory()
+    contestant = prepared.contestant(name)
+    for batch in prepared.batches:
+        contestant.step(batch)
+    peak = torch.cuda.max_memory_allocated() / 2**20 if prepared.device == "cuda" else _memory()
+    return {
+        "peak": peak,
+        "training": peak if prepared.device == "cuda" else peak - before,
+    }
+
+
+def _memory() -> float:
+    """The most that this process has held so far. ru_maxrss would not do: a child begins with its parent's."""
+    status = Path("/proc/self/status").read_text(encoding="utf-8")
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def machine() -> dict:
+    """What the figures depend on besides the code."""
+    cpu = Path("/proc/cpuinfo")
+    models = [line.split(":")[1].strip() for line in cpu.read_text().splitlines() if line.startswith("model name")]
+    return {
+        "cpu": models[0] if models else platform.processor(),
+        "cpus": os.cpu_count(),
+        "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "capability": torch.backends.cpu.get_cpu_capability(),
+        "torch": torch.__version__,
+        "load_average": os.getloadavg(),
+    }

@@ -1,0 +1,136 @@
+"""How fast training is, against the plain loop in the same run, and against what the machine can do.
+
+    python benchmarks/train_throughput.py --data-root DIR --size 256 512 --precision fp32 bf16 --threads 2 \
+        --output throughput.json
+
+prints a Markdown table and writes every figure to the JSON file. DIR holds Multi30k; without it the embedded corpus
+serves. Contestants take turns on the same batches in one process; ratios are medians over batches. Contestants, parts
+and the operations that count: contestants.py, parts.py, operations.py.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SIZES = {  # embeddings, encoder of one direction, decoder, attention
+    "tiny": (8, 6, 12, 10),
+    "256": (256, 256, 512, 512),
+    "512": (512, 512, 1024, 1024),
+}
+CONTESTANTS = ["ours", "plain", "plain_keys_every_step"]
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", nargs="+", default=["cgru"], help="names of conf/model")
+    parser.add_argument("--attention", nargs="+", default=["bahdanau"], help="names of conf/attention")
+    parser.add_argument("--size", nargs="+", default=["256"], choices=SIZES)
+    parser.add_argument(
+        "--precision",
+        nargs="+",
+        default=["fp32"],
+        choices=["fp32", "bf16"],
+        help="bf16: autocast",
+    )
+    parser.add_argument("--contestants", nargs="+", default=CONTESTANTS, choices=CONTESTANTS)
+    parser.add_argument(
+        "--data-root",
+        help="Multi30k, {train,val,test_2016_flickr}.{en,de}: joint BPE of 8,000",
+    )
+    parser.add_argument("--cache", default=str(ROOT / "outputs/cache"), help="tokenizers and token ids")
+    parser.add_argument("--sentences", type=int, default=64, help="of a batch")
+    parser.add_argument("--batches", type=int, default=20, help="measured batches")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--set",
+        nargs="+",
+        default=[],
+        metavar="OPTION=VALUE",
+        help="any options of conf/train.yaml",
+    )
+    parser.add_argument("--output", type=Path, help="write all figures to this JSON file")
+    parser.add_argument("--memory-of", choices=CONTESTANTS, help=argparse.SUPPRESS)  # what a child process does
+    return parser.parse_args()
+
+
+def pin_threads(threads: int) -> str:
+    """One OpenMP thread a core. OpenMP reads this when torch is loaded, so torch must not be imported before."""
+    cores = " ".join(str(core) for core in sorted(os.sched_getaffinity(0))[:threads])
+    os.environ.update(
+        OMP_NUM_THREADS=str(threads),
+        MKL_NUM_THREADS=str(threads),
+        GOMP_CPU_AFFINITY=cores,
+    )
+    return cores
+
+
+def peak_memory(choice: dict[str, str], contestant: str) -> dict[str, float]:
+    """MiB that a child process with this contestant alone takes."""
+    chosen = [word for name, value in choice.items() for word in (f"--{name}", value)]
+    command = [
+        sys.executable,
+        __file__,
+        *sys.argv[1:],
+        *chosen,
+        "--memory-of",
+        contestant,
+    ]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def main() -> None:
+    chosen = arguments()
+    cores = pin_threads(chosen.threads)
+    sys.path.insert(0, str(ROOT / "src"))
+    from measure import machine, measure, measure_memory, prepare
+    from report import table
+
+    experiments, batches = [], None
+    for model, attention, size, precision in product(chosen.model, chosen.attention, chosen.size, chosen.precision):
+        choice = {
+            "model": model,
+            "attention": attention,
+            "size": size,
+            "precision": precision,
+        }
+        prepared = prepare(
+            chosen,
+            model=model,
+            attention=attention,
+            sizes=SIZES[size],
+            precision=precision,
+        )
+        if chosen.memory_of:
+            print(json.dumps(measure_memory(prepared, chosen.memory_of)))
+            return
+        print(" ".join(choice.values()), file=sys.stderr)
+        memory = {contestant: peak_memory(choice, contestant) for contestant in chosen.contestants}
+        experiments.append({**choice, **measure(prepared, chosen.contestants)})
+        for contestant, figures in experiments[-1]["contestants"].items():
+            figures["memory"] = memory[contestant]
+        batches = experiments[-1]["batches"]
+    facts = {
+        **machine(),
+        "threads": chosen.threads,
+        "cores": cores,
+        "device": chosen.device,
+        "batches": batches,
+    }
+    print(table(facts, experiments))
+    if chosen.output:
+        chosen.output.write_text(
+            json.dumps({**facts, "experiments": experiments}, indent=1) + "\n",
+            encoding="utf-8",
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,76 @@
+"""The benchmark counts what the equations need, its contestants compute one function, and it runs from end to end."""
+
+import copy
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from contestants import Contestant, plain
+from models.builders import COMBINATIONS, IDS, build
+from operations import training_operations
+from torch.utils.flop_counter import FlopCounterMode
+
+from unrolled.data.batch import make_batch
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def batch_of(source_lengths, target_lengths):
+    """Random words of these lengths, without the special tokens."""
+    generator = torch.Generator().manual_seed(0)
+    sides = (source_lengths, 17), (target_lengths, 19)
+    source, target = (
+        [torch.randint(4, words, (length,), generator=generator).tolist() for length in lengths]
+        for lengths, words in sides
+    )
+    return make_batch(source, target, range(len(source)))
+
+
+@pytest.mark.parametrize(("model", "attention", "cell"), COMBINATIONS, ids=IDS)
+def test_operations_are_those_that_torch_counts_without_padding(model, attention, cell):
+    batch = batch_of([22] * 3, [28] * 3)
+    contestant = Contestant("plain", build(model, attention, cell).float(), precision="fp32", device="cpu")
+    with FlopCounterMode(display=False) as counter:
+        plain(contestant.model, batch, contestant.watch).backward()
+    counted = sum(training_operations(contestant.model, batch).values())
+    assert counted == pytest.approx(counter.get_total_flops(), rel=0.04)
+
+
+def test_padding_needs_no_operations():
+    model = build()
+    alone = [training_operations(model, batch_of([s], [t])) for s, t in ((3, 11), (7, 2))]
+    together = training_operations(model, batch_of([3, 7], [11, 2]))
+    assert together == {part: sum(counts[part] for counts in alone) for part in together}
+
+
+@pytest.mark.parametrize(("model", "attention", "cell"), COMBINATIONS, ids=IDS)
+def test_contestants_compute_one_function(model, attention, cell):
+    batch = batch_of([3, 7, 5], [11, 2, 4])
+    reference = build(model, attention, cell).float()
+    losses = []
+    for name in ("ours", "plain", "plain_keys_every_step"):
+        contestant = Contestant(name, copy.deepcopy(reference), precision="fp32", device="cpu")
+        losses.append([contestant.step(batch) for _ in range(2)])  # the second one after an update
+        assert set(contestant.watch.seconds) == {"encoder", "decoder", "readout", "optimiser"}
+        assert min(contestant.watch.seconds.values()) > 0
+    for other in losses[1:]:
+        assert other == pytest.approx(losses[0], rel=1e-4)
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs_and_reports(tmp_path):
+    output = tmp_path / "figures.json"
+    command = [sys.executable, str(ROOT / "benchmarks/train_throughput.py"), "--size", "tiny", "--batches", "2"]
+    command += ["--attention", "gru_att", "--precision", "bf16", "--threads", "1", "--output", str(output)]
+    command += ["--cache", str(tmp_path / "cache"), "--set", "data.grammar.pairs=200"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    assert done.stdout.count("| cgru | gru_att | tiny | bf16 |") == 3
+    (experiment,) = json.loads(output.read_text())["experiments"]
+    for figures in experiment["contestants"].values():
+        assert len(figures["seconds"]) == 2
+        assert 0 < figures["share_of_peak"] < 1
+        assert figures["memory"]["peak"] > figures["memory"]["training"] > 0
