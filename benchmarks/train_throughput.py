@@ -93,6 +93,10 @@ def main() -> None:
     from measure import machine, measure, measure_memory, prepare
     from report import table
 
+    from unrolled.training.memory import keep_freed_memory
+
+    keep_freed_memory()
+
     experiments, batches = [], None
     for model, attention, size, precision in product(chosen.model, chosen.attention, chosen.size, chosen.precision):
         choice = {

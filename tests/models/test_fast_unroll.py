@@ -26,6 +26,7 @@ FAST_DECODERS = {
     "rnnsearch": (RNNsearchDecoder, {}),
     "bahdanau-gru": (BahdanauDecoder, {"cell": "gru"}),
     "bahdanau-gru_reset_after": (BahdanauDecoder, {"cell": "gru_reset_after"}),
+    "bahdanau-tanh": (BahdanauDecoder, {"cell": "tanh"}),
 }
 every_fast_pair = pytest.mark.parametrize(
     ("name", "attention"), [(name, attention) for name in FAST_DECODERS for attention in FAST_ATTENTIONS]
@@ -123,7 +124,7 @@ def test_every_other_combination_takes_the_plain_loop():
     ]
     decoders = [kind(**sizes, attention=m) for m in mechanisms for kind in (CGRUDecoder, RNNsearchDecoder)]
     additive = BahdanauAttention(query_size=D + 1, annotation_size=D + 1, size=A)
-    decoders += [BahdanauDecoder(**sizes, attention=additive, cell=cell) for cell in ("tanh", "lstm")]
+    decoders.append(BahdanauDecoder(**sizes, attention=additive, cell="lstm"))
     decoders.append(MeanContextDecoder(**sizes))
     for decoder in decoders:
         state = decoder.start(torch.randn(B, S, D + 1), mask([3, S], S))

@@ -25,7 +25,7 @@ from models.builders import (
 from torch.func import functional_call
 
 from unrolled.models.attention import CoverageAttention
-from unrolled.models.cells import make_cell, unroll
+from unrolled.models.cells import make_cell
 
 
 class Call(torch.nn.Module):
@@ -72,7 +72,7 @@ def test_cell_gradients_are_right(name):
     state = [normal(2, 2, seed=18 + part) for part in range(len(cell.start(torch.zeros(1), 1)))]
 
     def run(cell, inputs, *state):
-        outputs, last = unroll(cell, inputs, state)
+        outputs, last = cell.unroll(inputs, state)
         return (outputs, *last)
 
     assert gradients_are_right(cell, run, normal(2, 2, 3), *state)
@@ -140,14 +140,15 @@ def test_unrolled_cell_equals_repeated_step_in_outputs_and_all_gradients(name):
         return torch.stack(outputs, dim=1), state
 
     found = []
-    for run in (unroll, repeated):
+    for run in (type(cell).unroll, type(cell).unroll_plainly, repeated):
         leaves = [normal(B, T, E), *initial]
         leaves = [leaf.clone().requires_grad_() for leaf in leaves]
         outputs, state = run(cell, leaves[0], tuple(leaves[1:]))
         loss = (outputs * normal(B, T, D, seed=25)).sum() + sum((part**2).sum() for part in state)
         found.append([outputs, *torch.autograd.grad(loss, [*leaves, *cell.parameters()])])
-    for fast, plain in zip(*found, strict=True):
+    for fast, hoisted, plain in zip(*found, strict=True):
         torch.testing.assert_close(fast, plain, rtol=0, atol=1e-12)
+        torch.testing.assert_close(hoisted, plain, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize(("name", "attention", "cell"), COMBINATIONS, ids=IDS)

@@ -6,7 +6,7 @@ import torch
 from models import reference, symbols
 from models.builders import CELLS, TARGET_WORDS, B, D, E, T, build_lm, randomise, step_by_step, words
 
-from unrolled.models.cells import GRUResetAfter, GRUResetBefore, make_cell, unroll
+from unrolled.models.cells import GRUResetAfter, GRUResetBefore, make_cell
 
 
 @pytest.mark.parametrize("name", CELLS)
@@ -15,7 +15,7 @@ def test_cell_follows_its_equations(name):
     torch.manual_seed(2)
     inputs = torch.randn(B, T, E, dtype=torch.float64)
     state = tuple(torch.randn(B, D, dtype=torch.float64) for _ in cell.start(inputs, B))
-    outputs, last = unroll(cell, inputs, state)
+    outputs, last = cell.unroll(inputs, state)
     p = symbols.cell(name, cell)
     for row in range(B):
         expected = tuple(part[row].numpy() for part in state)

@@ -2,12 +2,13 @@
 
 Letters: B batch, T steps, I input size, H hidden size.
 
-Every cell has the same four verbs, so that whatever uses one can use any:
+Every cell has the same verbs, so that whatever uses one can use any:
 
 * ``project(inputs)``: the input-side products of all steps at once, ``(..., I) -> (..., gates * H)``;
 * ``start(like, batch)``: the state before the first word, zeros (lecture: h_0 = 0);
 * ``step(projected, state) -> state``: what is truly recurrent;
-* ``state[0]`` is the output h, ``(B, H)``.
+* ``state[0]`` is the output h, ``(B, H)``;
+* ``unroll(inputs, state)``: all steps, as fast as we can; ``unroll_plainly`` is its definition.
 
 All biases stand on the input side, once.
 """
@@ -22,6 +23,8 @@ from unrolled.errors import UserError
 from unrolled.models.fast.kernel import CellKernel
 from unrolled.models.fast.reset_after import ResetAfterKernel
 from unrolled.models.fast.reset_before import ResetBeforeKernel
+from unrolled.models.fast.tanh import TanhKernel
+from unrolled.models.fast.unroll_cell import unroll_cell
 
 CellState = tuple[Tensor, ...]
 
@@ -48,6 +51,26 @@ class Cell(nn.Module):
         """``step`` with a hand-written backward pass; None where there is none. Whoever changes one changes both."""
         return None
 
+    def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
+        """All steps: ``(B, T, I)``, state -> outputs ``(B, T, H)``, last state.
+
+        For training by ``kernel`` where there is one, else step by step; both are the same function.
+        """
+        kernel = self.kernel() if torch.is_grad_enabled() else None
+        if kernel is None:
+            return self.unroll_plainly(inputs, state)
+        (s,) = state
+        outputs = unroll_cell(kernel, s, self.project(inputs.transpose(0, 1)))
+        return outputs, (outputs[:, -1],)
+
+    def unroll_plainly(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
+        """The definition of ``unroll``: the loop over ``step``, with the input products hoisted."""
+        outputs = []
+        for projected in self.project(inputs).unbind(1):
+            state = self.step(projected, state)
+            outputs.append(state[0])
+        return torch.stack(outputs, dim=1), state
+
 
 class TanhCell(Cell):
     """The lecture's naive transition: h_t = tanh(W x_{t-1} + U h_{t-1} + b)."""
@@ -71,6 +94,10 @@ class TanhCell(Cell):
         (h,) = state
         # h_t = tanh(W x_{t-1} + U h_{t-1} + b)
         return (torch.tanh(projected + self.recurrent(h)).to(h.dtype),)
+
+    def kernel(self) -> CellKernel:
+        """See the contract."""
+        return TanhKernel(self.recurrent.weight)
 
 
 class GRUResetBefore(Cell):
@@ -149,6 +176,17 @@ class GRUResetAfter(Cell):
         """See the contract."""
         return ResetAfterKernel(self.recurrent.weight)
 
+    def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
+        """See the contract. On a GPU by cuDNN."""
+        return self.unroll_by_torch(inputs, state) if inputs.is_cuda else super().unroll(inputs, state)
+
+    def unroll_by_torch(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
+        """``unroll`` by the function behind nn.GRU, which wants a second bias."""
+        (s,) = state
+        weights = [self.input.weight, self.recurrent.weight, self.input.bias, torch.zeros_like(self.input.bias)]
+        outputs, last = torch.gru(inputs, s.unsqueeze(0), weights, True, 1, 0.0, self.training, False, True)
+        return outputs, (last.squeeze(0),)
+
 
 class LSTMCell(Cell):
     """Long short-term memory without peepholes, by the lecture's equations.
@@ -182,6 +220,17 @@ class LSTMCell(Cell):
         # h = o * tanh(c)
         return (o * torch.tanh(c), c)
 
+    def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
+        """See the contract. By torch's own LSTM, fused on CPU and GPU; it has the candidate before the output gate."""
+        size = self.hidden_size
+        order = torch.arange(4 * size, device=inputs.device).view(4, size)[[0, 1, 3, 2]].flatten()
+        recurrent, bias = self.recurrent.weight[order], self.input.bias[order]
+        weights = [self.input.weight[order], recurrent, bias, torch.zeros_like(bias)]
+        start = [part.unsqueeze(0) for part in state]
+        outputs, *last = torch.lstm(inputs, start, weights, True, 1, 0.0, self.training, False, True)
+        h, c = (part.squeeze(0).to(part_of.dtype) for part, part_of in zip(last, state, strict=True))
+        return outputs.to(h.dtype), (h, c)
+
 
 CELLS: dict[str, Callable[..., Cell]] = {
     "tanh": TanhCell,
@@ -198,12 +247,3 @@ def make_cell(name: str, *, input_size: int, hidden_size: int) -> Cell:
         hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(CELLS)}"
         raise UserError(f"there is no recurrent cell '{name}' (cell=... of the model): {hint}")
     return CELLS[name](input_size=input_size, hidden_size=hidden_size)
-
-
-def unroll(cell: Cell, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
-    """All steps of a cell: ``(B, T, I)``, state -> outputs ``(B, T, H)``, last state. Input products are hoisted."""
-    outputs = []
-    for projected in cell.project(inputs).unbind(1):
-        state = cell.step(projected, state)
-        outputs.append(state[0])
-    return torch.stack(outputs, dim=1), state

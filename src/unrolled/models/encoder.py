@@ -7,8 +7,11 @@ from typing import cast
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from unrolled.models.cells import Cell, GRUResetBefore, unroll
+from unrolled.models.cells import Cell, GRUResetBefore
+from unrolled.models.fast.reset_after import ResetAfterKernel
+from unrolled.models.fast.unroll_cell import unroll_cell
 
 
 def mean_annotation(annotations: Tensor, valid: Tensor) -> Tensor:
@@ -23,6 +26,24 @@ class Encoder(nn.Module):
     def forward(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
         """``(B, S, E)`` and lengths ``(B,)`` on the CPU -> annotations ``(B, S, C)``, zero at padding."""
         raise NotImplementedError
+
+
+class Reverse:
+    """Sentences ``(B, S, N)`` with their words in reverse order and the padding where it is, behind them.
+
+    ``padding`` is True there, bool ``(B, S, 1)``.
+    """
+
+    def __init__(self, embeddings: Tensor, lengths: Tensor) -> None:
+        positions = torch.arange(embeddings.shape[1], device=embeddings.device)
+        ends = lengths.to(embeddings.device).unsqueeze(1)
+        self.padding = (positions >= ends).unsqueeze(-1)
+        # position i of the reversed sentence is position length - 1 - i
+        self._mirror = torch.where(positions < ends, ends - 1 - positions, positions).unsqueeze(-1)
+
+    def __call__(self, outputs: Tensor) -> Tensor:
+        """``(B, S, N)``, reversed."""
+        return outputs.gather(1, self._mirror.expand_as(outputs))
 
 
 class BidirectionalGRU(Encoder):
@@ -43,17 +64,41 @@ class BidirectionalGRU(Encoder):
         )
 
     def forward(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
-        """``(B, S, E)`` and lengths ``(B,)`` on the CPU -> annotations ``(B, S, C)``, zero at padding."""
+        """See the contract. For training on a CPU by ``ResetAfterKernel``: nn.GRU is fused on GPUs only."""
+        if torch.is_grad_enabled() and not embeddings.is_cuda:
+            return self.annotate(embeddings, lengths)
+        return self.annotate_by_torch(embeddings, lengths)
+
+    def annotate_by_torch(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
+        """The definition of ``forward``: nn.GRU over packed sentences."""
         packed = nn.utils.rnn.pack_padded_sequence(embeddings, lengths, batch_first=True, enforce_sorted=False)
         outputs, _ = self.gru(packed)
         annotations, _ = nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True, total_length=embeddings.shape[1])
         return torch.as_tensor(annotations)
 
+    def annotate(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
+        """``forward`` with a hand-written backward pass."""
+
+        def unroll(name: str, inputs: Tensor) -> Tensor:
+            w, u, b, c = (
+                getattr(self.gru, f"{what}_{name}") for what in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
+            )
+            start = inputs.new_zeros(len(inputs), self.gru.hidden_size, dtype=embeddings.dtype)
+            return unroll_cell(ResetAfterKernel(u, c), start, functional.linear(inputs.transpose(0, 1), w, b))
+
+        reverse = Reverse(embeddings, lengths)
+        outputs = embeddings
+        for layer in range(self.gru.num_layers):
+            inputs = functional.dropout(outputs, self.gru.dropout, self.training) if layer else outputs
+            left, right = unroll(f"l{layer}", inputs), unroll(f"l{layer}_reverse", reverse(inputs))
+            outputs = torch.cat([left, reverse(right)], dim=-1)
+        return outputs.masked_fill(reverse.padding, 0.0)
+
 
 class BidirectionalGRUResetBefore(Encoder):
     """RNNsearch's encoder: reset-before GRUs in both directions, starting at 0 (Bahdanau et al. 2015, A.2.1).
 
-    ``layers`` stand on each other with ``dropout`` between them. torch has no such GRU, so the steps are a Python loop.
+    ``layers`` stand on each other with ``dropout`` between them.
     """
 
     def __init__(self, *, embedding_size: int, size: int, layers: int = 1, dropout: float = 0.0) -> None:
@@ -65,17 +110,13 @@ class BidirectionalGRUResetBefore(Encoder):
 
     def forward(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
         """``(B, S, E)`` and lengths ``(B,)`` on the CPU -> annotations ``(B, S, C)``, zero at padding."""
-        positions = torch.arange(embeddings.shape[1], device=embeddings.device)
-        ends = lengths.to(embeddings.device).unsqueeze(1)
-        valid = (positions < ends).unsqueeze(-1)
-        # position i of the reversed sentence is position length - 1 - i; padding stays where it is
-        mirror = torch.where(positions < ends, ends - 1 - positions, positions).unsqueeze(-1)
+        reverse = Reverse(embeddings, lengths)
         outputs = embeddings
         cells = cast(list[tuple[Cell, Cell]], list(zip(self.forward_cells, self.backward_cells, strict=True)))
         for layer, (forward, backward) in enumerate(cells):
             inputs = self.dropout(outputs) if layer else outputs
             start = forward.start(embeddings, len(inputs))
-            left, _ = unroll(forward, inputs, start)
-            right, _ = unroll(backward, inputs.gather(1, mirror.expand_as(inputs)), start)
-            outputs = torch.cat([left, right.gather(1, mirror.expand_as(right))], dim=-1)
-        return outputs.masked_fill(~valid, 0.0)
+            left, _ = forward.unroll(inputs, start)
+            right, _ = backward.unroll(reverse(inputs), start)
+            outputs = torch.cat([left, reverse(right)], dim=-1)
+        return outputs.masked_fill(reverse.padding, 0.0)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from unrolled.errors import UserError
-from unrolled.models.cells import Cell, make_cell, unroll
+from unrolled.models.cells import Cell, make_cell
 from unrolled.models.initialise import initialise
 
 Nested = tuple[Any, ...]
@@ -47,7 +47,7 @@ class RecurrentLanguageModel(nn.Module):
         outputs = self.dropout(self.embedding(tokens))
         following = []
         for cell, cell_state in zip(self.cells(), state, strict=True):
-            outputs, cell_state = unroll(cell, outputs, cell_state)
+            outputs, cell_state = cell.unroll(outputs, cell_state)
             outputs = self.dropout(outputs)
             following.append(cell_state)
         return outputs, tuple(following)

@@ -67,7 +67,8 @@ class _LinearTokenLoss(torch.autograd.Function):
         hidden, weight, bias = (None if tensor is None else tensor.to(dtype) for tensor in inputs)  # type: ignore[assignment]
         objective, nll = hidden.new_zeros((), dtype=wide), hidden.new_zeros((), dtype=wide)
 
-        rows = max(1, CHUNK["cpu" if hidden.device.type == "cpu" else "accelerator"] // len(weight))
+        most = CHUNK["cpu" if hidden.device.type == "cpu" else "accelerator"]
+        rows = max(1, min(most // len(weight), len(words)))
         for start in range(0, len(words), rows):
             chunk = slice(start, start + rows)
             h, w = hidden[chunk], words[chunk].unsqueeze(1)
@@ -79,7 +80,7 @@ class _LinearTokenLoss(torch.autograd.Function):
             # dL/db_v = sum_n g_nv
             if d_bias is not None:
                 d_bias += g.sum(dim=0)
-            g = g.mul_(scale).to(dtype)
+            g = g.to(dtype) if scale == 1 else g.mul_(scale).to(dtype)
             # dL/dh_n = sum_v g_nv W_v
             if d_hidden is not None:
                 d_hidden[chunk] = torch.mm(g, weight) / scale

@@ -11,6 +11,7 @@ from safetensors.torch import save_model
 
 from unrolled.training.callbacks import Diverged, Speed
 from unrolled.training.loggers import finish
+from unrolled.training.memory import keep_freed_memory
 from unrolled.training.modules import Translation, _Module
 from unrolled.training.pictures import save_curves
 from unrolled.training.results import peak_memory_mib, write_lines, write_results
@@ -31,6 +32,7 @@ def run(
     ``facts`` (model, attention, seed, ...) stand in results.json as they are. ``status`` is ``completed``, ``diverged``
     or ``interrupted``; whatever else goes wrong is raised, after the loggers were told.
     """
+    keep_freed_memory()
     results = dict(facts, parameters=sum(parameter.numel() for parameter in module.parameters()))
     outcome = "failed"
     try:

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from unrolled.models.fast.attend import annotations_gradient, attend, attend_backward
 from unrolled.models.fast.kernel import AttentionKernel
-from unrolled.models.fast.products import accumulate, multiply, weight_gradient
+from unrolled.models.fast.products import Product, add_outer, weight_gradient
 from unrolled.models.fast.squash import sigmoid_backward, tanh_, tanh_backward
 
 # How much the gates may take that are kept for the backward pass; those of further steps are made again there.
@@ -26,6 +26,9 @@ class GRUAttentionKernel(AttentionKernel):
         """See the contract."""
         query, gates, recurrent, energy, keys, annotations, self.valid, self.start = self.inputs
         self.query, self.recurrent_gates, self.recurrent = query.to(dtype), gates.to(dtype), recurrent.to(dtype)
+        positions = self.valid.numel()
+        self.gates_product = Product(self.recurrent_gates, rows=positions)
+        self.product = Product(self.recurrent, rows=positions)
         self.energy, self.keys = energy.to(state.dtype).squeeze(0), keys.to(state.dtype)
         self.annotations = annotations.to(dtype)
         self.size = recurrent.shape[0]
@@ -39,9 +42,14 @@ class GRUAttentionKernel(AttentionKernel):
         vs = (self.start, *(torch.empty_like(self.start) for _ in range(steps)))
         gates = (torch.empty_like(self.keys) for _ in range(kept_steps))
         self.kept = (state.new_empty(steps, len(state), 3 * self.size), *vs, *gates)
+        self.query_product = Product(self.query, rows=len(state))
 
     def begin_backward(self, steps: int, state: Tensor) -> None:
         """See the contract."""
+        positions = self.valid.numel()
+        self.query_product_back = Product(self.query.t(), rows=len(state))
+        self.gates_product_back = Product(self.recurrent_gates.t(), rows=positions)
+        self.product_back = Product(self.recurrent.t(), rows=positions)
         self.dproducts = torch.empty_like(self.kept[0])
         self.dkeys = torch.zeros_like(self.keys)
         self.drecurrent_gates = torch.zeros_like(self.inputs[1])
@@ -49,7 +57,6 @@ class GRUAttentionKernel(AttentionKernel):
         self.denergy = torch.zeros_like(self.energy)
         self.dv = torch.zeros_like(self.start)
         self.dcontexts = state.new_empty(steps, len(state), self.annotations.shape[2])
-        self.dquery = state.new_empty(len(state), self.query.shape[1])
         self.dp = torch.empty_like(self.keys)
         self.dg = torch.empty_like(self.g)
 
@@ -65,17 +72,17 @@ class GRUAttentionKernel(AttentionKernel):
         p = torch.add(self.keys, products[t].unsqueeze(1), out=out)
         rz, n = p.split([2 * self.size, self.size], dim=2)
         # r, z = sigma(p_rz + U_rz v)
-        accumulate(_rows(rz), _rows(v[t]), self.recurrent_gates.t())
+        self.gates_product.add_to(_rows(rz), _rows(v[t]))
         r = rz.sigmoid_()[..., : self.size]
         # n = tanh(p_n + U g), g = r * v
         g = torch.mul(r, v[t], out=self.g)
-        accumulate(_rows(n), _rows(g), self.recurrent.t())
+        self.product.add_to(_rows(n), _rows(g))
         tanh_(n)
 
     def forward(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
         """See the contract."""
         products, v, gates = self._unpack()
-        multiply(query, self.query.t(), out=products[t])
+        products[t] = self.query_product(query)
         rzn = gates[t] if t < len(gates) else self.scratch
         self._gates(t, out=rzn)
         _, z, n = rzn.chunk(3, dim=2)
@@ -115,8 +122,8 @@ class GRUAttentionKernel(AttentionKernel):
         # n = tanh(p_n + U g):      dp_n = (1 - n^2) dn,   dg = U^T dp_n,   dU += sum_j dp_n g^T
         tanh_backward(dp_n, n, out=dp_n)
         low = _rows(dp_n).to(dtype)
-        multiply(low, self.recurrent, out=_rows(dg))
-        accumulate(self.drecurrent, low.t(), _rows(g).to(dtype))
+        dg = self.product_back(low).view_as(g)
+        add_outer(self.drecurrent, low, _rows(g), dtype)
         # g = r * v:                dr = v dg,   dv += r dg
         torch.mul(v, dg, out=dp_r)
         dv.addcmul_(r, dg)
@@ -124,12 +131,12 @@ class GRUAttentionKernel(AttentionKernel):
         #                           dU_rz += sum_j dp_rz v^T
         sigmoid_backward(dp_rz, rzn[..., : 2 * self.size], out=dp_rz)
         low = _rows(dp_rz).to(dtype)
-        accumulate(_rows(dv), low, self.recurrent_gates)
-        accumulate(self.drecurrent_gates, low.t(), _rows(v).to(dtype))
+        self.gates_product_back.add_to(_rows(dv), low)
+        add_outer(self.drecurrent_gates, low, _rows(v), dtype)
         # p = W s + k_j:            dk_j += dp,   d(W s) = sum_j dp,   ds = W^T d(W s)
         self.dkeys.add_(self.dp)
         dproducts = torch.sum(self.dp, dim=1, out=self.dproducts[t])
-        return multiply(dproducts, self.query, out=self.dquery)
+        return self.query_product_back(dproducts)
 
     def gradients(self, queries: Tensor, weights: Tensor) -> tuple[Tensor | None, ...]:
         """dW = sum_t d(W s_t) s_t^T, and the sums over steps: dU_rz, dU, dv_a, dk, dh; last dv_0."""

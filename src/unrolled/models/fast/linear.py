@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from unrolled.models.fast.kernel import Kernel
-from unrolled.models.fast.products import multiply, weight_gradient
+from unrolled.models.fast.products import Product, weight_gradient
 
 
 class LinearKernel(Kernel):
@@ -12,30 +12,29 @@ class LinearKernel(Kernel):
 
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
         """See the contract."""
-        weight, *self.bias = self.inputs
+        weight, *bias = self.inputs
+        self.bias = bias[0] if bias else None
         self.weight = weight.to(dtype)
 
     def begin(self, steps: int, state: Tensor) -> None:
         """Nothing to keep: whoever made x has it."""
-        self.out = state.new_empty(len(state), self.weight.shape[0])
+        self.product = Product(self.weight, rows=len(state), bias=self.bias)
 
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        """The gradient of x, a step at a time."""
-        self.dx = state.new_empty(len(state), self.weight.shape[1])
+        """See the contract."""
+        self.product_back = Product(self.weight.t(), rows=len(state))
 
     def forward(self, x: Tensor) -> Tensor:
-        """``(B, I)`` -> ``(B, O)``, valid until the next call."""
+        """``(B, I)`` -> ``(B, O)``."""
         # y = W x + b
-        y = multiply(x, self.weight.t(), out=self.out)
-        for bias in self.bias:
-            y.add_(bias)
-        return y
+        return self.product(x)
 
     def backward(self, dy: Tensor) -> Tensor:
-        """``(B, O)`` -> ``(B, I)``, valid until the next call."""
+        """``(B, O)`` -> ``(B, I)``."""
         # dx = W^T dy
-        return multiply(dy, self.weight, out=self.dx)
+        return self.product_back(dy)
 
     def gradients(self, dy: Tensor, x: Tensor) -> tuple[Tensor, ...]:
         """``(T, B, O)``, ``(T, B, I)`` -> dW = sum_t dy_t x_t^T, db = sum_t dy_t."""
-        return (weight_gradient(dy, x, self.weight.dtype), *(dy.sum(dim=(0, 1)) for _ in self.bias))
+        dweight = weight_gradient(dy, x, self.weight.dtype)
+        return (dweight,) if self.bias is None else (dweight, dy.sum(dim=(0, 1)))

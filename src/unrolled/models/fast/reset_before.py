@@ -4,7 +4,7 @@ import torch
 from torch import Tensor
 
 from unrolled.models.fast.kernel import CellKernel
-from unrolled.models.fast.products import accumulate, multiply, weight_gradient
+from unrolled.models.fast.products import Product, weight_gradient
 from unrolled.models.fast.squash import sigmoid_backward, tanh_, tanh_backward
 
 
@@ -30,21 +30,22 @@ class ResetBeforeKernel(CellKernel):
         """See the contract."""
         batch = len(state)
         self.kept = (state.new_empty(steps, batch, 2 * self.size), state.new_empty(steps, batch, self.size))
-        self.g = torch.empty_like(state)
+        self.gates_product = Product(self.recurrent_gates, rows=batch)
+        self.product = Product(self.recurrent, rows=batch)
 
     def begin_backward(self, steps: int, state: Tensor) -> None:
         """See the contract."""
-        self.dg = torch.empty_like(state)
+        self.gates_product_back = Product(self.recurrent_gates.t(), rows=len(state))
+        self.product_back = Product(self.recurrent.t(), rows=len(state))
 
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor) -> None:
         """See the contract; h is ``s``."""
         x_ru, x_n = x.split([2 * self.size, self.size], dim=1)
         # r, u = sigma(x_ru + U_ru h)
-        ru = multiply(s, self.recurrent_gates.t(), out=self.kept[0][t])
-        r, u = ru.add_(x_ru).sigmoid_().chunk(2, dim=1)
+        ru = torch.add(x_ru, self.gates_product(s), out=self.kept[0][t])
+        r, u = ru.sigmoid_().chunk(2, dim=1)
         # n = tanh(x_n + U g), g = r * h
-        g = torch.mul(r, s, out=self.g)
-        n = tanh_(multiply(g, self.recurrent.t(), out=self.kept[1][t]).add_(x_n))
+        n = tanh_(torch.add(x_n, self.product(r * s), out=self.kept[1][t]))
         # h' = (1 - u) h + u n
         torch.lerp(s, n, u, out=out)
 
@@ -57,7 +58,7 @@ class ResetBeforeKernel(CellKernel):
         # n = tanh(x_n + U g):      dx_n = (1 - n^2) dn,   dg = U^T dx_n
         torch.mul(ds, u, out=dx_n)
         tanh_backward(dx_n, n, out=dx_n)
-        dg = multiply(dx_n, self.recurrent, out=self.dg)
+        dg = self.product_back(dx_n)
         # u = sigma(x_u + ...):     dx_u = u (1 - u) du
         torch.sub(n, s, out=dx_u).mul_(ds)
         sigmoid_backward(dx_u, u, out=dx_u)
@@ -66,7 +67,7 @@ class ResetBeforeKernel(CellKernel):
         sigmoid_backward(dx_r, r, out=dx_r)
         # dh = (1 - u) dh' + r dg + U_ru^T [dx_r; dx_u]
         ds.addcmul_(u, ds, value=-1).addcmul_(r, dg)
-        return accumulate(ds, dx[:, : 2 * self.size], self.recurrent_gates)
+        return self.gates_product_back.add_to(ds, dx[:, : 2 * self.size])
 
     def gradients(self, states: Tensor, dx: Tensor) -> tuple[Tensor, ...]:
         """dU_ru = sum_t [dx_r; dx_u] h_{t-1}^T,  dU = sum_t dx_n g_t^T."""

@@ -1,0 +1,42 @@
+"""Freed memory stays with the process where the C library can be told so, and nothing breaks where it cannot."""
+
+import ctypes
+import subprocess
+import sys
+
+import pytest
+
+from unrolled.training import memory
+
+PROBE = """
+import resource, sys
+import torch
+from unrolled.training.memory import keep_freed_memory
+if sys.argv[1] == "keep":
+    assert keep_freed_memory()
+def step():
+    torch.ones(3_000_000).add_(1)
+    pieces = [torch.ones(300_000) for _ in range(40)]
+step()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(10):
+    step()
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc is Linux's")
+def test_pages_are_not_asked_for_again():
+    def faults(how):
+        done = subprocess.run([sys.executable, "-c", PROBE, how], capture_output=True, text=True, check=True)
+        return int(done.stdout)
+
+    if not hasattr(ctypes.CDLL(None), "gnu_get_libc_version"):
+        pytest.skip("the C library is not glibc")
+    assert faults("keep") < faults("as it is") / 5
+
+
+@pytest.mark.parametrize("library", [object(), type("Refusing", (), {"mallopt": staticmethod(lambda *_: 0)})()])
+def test_another_c_library_is_left_alone(library, monkeypatch):
+    monkeypatch.setattr(ctypes, "CDLL", lambda _: library)
+    assert memory.keep_freed_memory() is False
