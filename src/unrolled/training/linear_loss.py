@@ -19,7 +19,7 @@ from torch.nn import functional
 
 from unrolled.training.objective import TokenLoss
 
-CHUNK = {"cpu": 2**22, "accelerator": 2**26}
+CHUNK = {"cpu": 2**23, "accelerator": 2**26}
 """Logits held at a time, by device: few against all, yet rows enough for the matrix products to run at full speed."""
 HALF_SCALE = 32
 """Small gradients would vanish in float16, so its products are made of 32 g; a power of two changes no digit."""
