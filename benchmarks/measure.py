@@ -15,6 +15,7 @@ from contestants import Contestant
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 from operations import training_operations
+from peer import NAME, JoeyNMT
 
 from unrolled.configuration import CONF, build_data, build_model
 from unrolled.data.batch import Batch
@@ -110,48 +111,66 @@ def draw(config: DictConfig, count: int) -> tuple[list[Batch], float, tuple[int,
     )
 
 
-def measure(prepared: Prepared, names: list[str]) -> dict:
-    """All figures of one model, attention, size and precision."""
+def measure(prepared: Prepared, names: list[str], joeynmt: str | None = None) -> dict:
+    """All figures of one model, attention, size and precision; ``joeynmt`` is the Python of its environment."""
     contestants = {name: prepared.contestant(name) for name in names}
     check_same_loss(
         {name: contestant.step(prepared.batches[0]) for name, contestant in contestants.items()},
         prepared,
     )
+    ours = [sum(training_operations(prepared.model, batch).values()) for batch in prepared.batches]
+    operations = dict.fromkeys(names, ours)
+    if joeynmt:
+        contestants[NAME] = JoeyNMT(joeynmt, prepared.model, precision=prepared.precision)
+        contestants[NAME].step(prepared.batches[0])
+        operations[NAME] = [contestants[NAME].operations(batch) for batch in prepared.batches]
+        names = [*names, NAME]
     peaks = [product_peak(prepared)]
     seconds: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for number, batch in enumerate(prepared.batches):
         turn = number % len(names)
         for name in [*names[turn:], *names[:turn]]:
-            contestants[name].step(batch)
-            seconds[name].append(dict(contestants[name].watch.seconds))
+            taken = contestants[name].step(batch)
+            seconds[name].append({"step": taken} if name == NAME else dict(contestants[name].watch.seconds))
     peaks.append(product_peak(prepared))
 
-    operations = [training_operations(prepared.model, batch) for batch in prepared.batches]
+    parts = [training_operations(prepared.model, batch) for batch in prepared.batches]
     tokens = [int(batch.target_out_valid.sum()) for batch in prepared.batches]
-    totals = {name: [sum(parts.values()) for parts in seconds[name]] for name in names}
+    totals = {name: [sum(step.values()) for step in seconds[name]] for name in names}
     peak = statistics.median(peaks)
+    found = {
+        name: {
+            "target_tokens_per_second": median_rate(tokens, totals[name]),
+            "operations_per_second": (rate := median_rate(operations[name], totals[name])),
+            "share_of_peak": rate / peak,
+            "times_as_long_as": {
+                other: statistics.median(a / b for a, b in zip(totals[name], totals[other], strict=True))
+                for other in names
+            },
+            "times_as_long_an_operation_as": {
+                other: statistics.median(
+                    (a / n) / (b / m)
+                    for a, n, b, m in zip(totals[name], operations[name], totals[other], operations[other], strict=True)
+                )
+                for other in names
+            },
+            "part_seconds": {
+                part: statistics.median(step[part] for step in seconds[name]) for part in seconds[name][0]
+            },
+            "seconds": totals[name],
+        }
+        for name in names
+    }
+    if joeynmt:
+        found[NAME]["memory"] = {"peak": contestants[NAME].peak_mib}
+        contestants[NAME].close()
     return {
         "batches": len(prepared.batches),
         "peak_operations_per_second": peaks,
         "data_seconds": prepared.data_seconds,
-        "operations": {part: sum(batch[part] for batch in operations) for part in operations[0]},
+        "operations": {part: sum(batch[part] for batch in parts) for part in parts[0]},
         **padding(prepared.batches),
-        "contestants": {
-            name: {
-                "target_tokens_per_second": median_rate(tokens, totals[name]),
-                "operations_per_second": (rate := median_rate([sum(o.values()) for o in operations], totals[name])),
-                "share_of_peak": rate / peak,
-                "times_as_long_as": {
-                    other: statistics.median(a / b for a, b in zip(totals[name], totals[other], strict=True))
-                    for other in names
-                },
-                "part_seconds": {
-                    part: statistics.median(batch[part] for batch in seconds[name]) for part in seconds[name][0]
-                },
-                "seconds": totals[name],
-            }
-            for name in names
-        },
+        "contestants": found,
     }
 
 

@@ -9,6 +9,7 @@ HEAD = [
     "contestant",
     "tokens/s",
     "time to ours",
+    "an operation",
     "GFLOP/s",
     "of peak",
 ]
@@ -41,17 +42,18 @@ def table(facts: dict, experiments: list[dict]) -> str:
 
 def cells(experiment: dict, name: str) -> list[str]:
     figures = experiment["contestants"][name]
-    parts = [figures["part_seconds"].get(part, 0.0) for part in PARTS] + [experiment["data_seconds"]]
+    parts = [figures["part_seconds"].get(part) for part in PARTS] + [experiment["data_seconds"]]
     return [
         *(experiment[what] for what in ("model", "attention", "size", "precision")),
         name,
         f"{figures['target_tokens_per_second']:,.0f}",
         f"{figures['times_as_long_as'].get('ours', float('nan')):.2f}",
+        f"{figures['times_as_long_an_operation_as'].get('ours', float('nan')):.2f}",
         f"{figures['operations_per_second'] / 1e9:.1f}",
         f"{figures['share_of_peak']:.0%}",
         f"{figures['memory']['peak']:,.0f}",
-        f"{figures['memory']['training']:,.0f}",
-        *(f"{1000 * seconds:.1f}" for seconds in parts),
+        f"{figures['memory']['training']:,.0f}" if "training" in figures["memory"] else "",
+        *("" if seconds is None else f"{1000 * seconds:.1f}" for seconds in parts),
     ]
 
 

@@ -5,7 +5,7 @@
 
 prints a Markdown table and writes every figure to the JSON file. DIR holds Multi30k; without it the embedded corpus
 serves. Contestants take turns on the same batches in one process; ratios are medians over batches. Contestants, parts
-and the operations that count: contestants.py, parts.py, operations.py.
+and the operations that count: contestants.py, parts.py, operations.py. JoeyNMT takes part with --joeynmt.
 """
 
 import argparse
@@ -55,6 +55,7 @@ def arguments() -> argparse.Namespace:
         metavar="OPTION=VALUE",
         help="any options of conf/train.yaml",
     )
+    parser.add_argument("--joeynmt", metavar="PYTHON", help="of an environment with joeynmt==2.3.0: let it take part")
     parser.add_argument("--output", type=Path, help="write all figures to this JSON file")
     parser.add_argument("--memory-of", choices=CONTESTANTS, help=argparse.SUPPRESS)  # what a child process does
     return parser.parse_args()
@@ -91,6 +92,7 @@ def main() -> None:
     cores = pin_threads(chosen.threads)
     sys.path.insert(0, str(ROOT / "src"))
     from measure import machine, measure, measure_memory, prepare
+    from peer import applies
     from report import table
 
     from unrolled.training.memory import keep_freed_memory
@@ -117,9 +119,10 @@ def main() -> None:
             return
         print(" ".join(choice.values()), file=sys.stderr)
         memory = {contestant: peak_memory(choice, contestant) for contestant in chosen.contestants}
-        experiments.append({**choice, **measure(prepared, chosen.contestants)})
-        for contestant, figures in experiments[-1]["contestants"].items():
-            figures["memory"] = memory[contestant]
+        joeynmt = chosen.joeynmt if applies(chosen.joeynmt, model, attention) else None
+        experiments.append({**choice, **measure(prepared, chosen.contestants, joeynmt)})
+        for contestant, figures in memory.items():
+            experiments[-1]["contestants"][contestant]["memory"] = figures
         batches = experiments[-1]["batches"]
     facts = {
         **machine(),
