@@ -7,7 +7,7 @@ import lightning
 import pytest
 import torch
 
-from unrolled.data import corpus, modules, tokenizer
+from unrolled.data import corpus, encode, tokenizer
 from unrolled.data.cache import appearing
 from unrolled.data.corpus import MonolingualText, ParallelText, Reorder
 from unrolled.data.modules import DataModule
@@ -380,4 +380,4 @@ def test_padding_is_below_8_percent_of_target_positions_on_multi30k(tmp_path_fac
     assert source < 0.1
     assert data.target_tokenizer.size == 8000
     assert len(lines_of(data.val_dataloader())) == 1014
-    assert modules.CHUNK < len(lines_of(data.train_dataloader())) == 29_000
+    assert encode.CHUNK < len(lines_of(data.train_dataloader())) == 29_000

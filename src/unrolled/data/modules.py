@@ -2,9 +2,7 @@
 
 import hashlib
 import logging
-from collections.abc import Iterator
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ from numpy.typing import NDArray
 from unrolled.data import store
 from unrolled.data.cache import appearing
 from unrolled.data.corpus import SPLITS, Corpus, Files
+from unrolled.data.encode import encode
 from unrolled.data.loader import BatchLoader
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore
@@ -25,8 +24,6 @@ from unrolled.data.tokenizer import SentencePiece, Tokenizer, Words, load_tokeni
 from unrolled.errors import UserError
 
 log = logging.getLogger(__name__)
-
-CHUNK = 10_000  # lines tokenised at once
 
 
 class DataModule(lightning.LightningDataModule):
@@ -119,7 +116,7 @@ class DataModule(lightning.LightningDataModule):
     def _write_ids(self, text: Path, tokenizer: Tokenizer) -> None:
         path = self._store_path(text, tokenizer)
         if not path.exists():
-            store.write(path, _encode(text, tokenizer), vocabulary_size=tokenizer.size)
+            store.write(path, encode(text, tokenizer), vocabulary_size=tokenizer.size)
 
     def setup(self, stage: str | None = None) -> None:
         """Open what `prepare_data` made. UserError: nothing survives the length filter."""
@@ -237,9 +234,3 @@ class DataModule(lightning.LightningDataModule):
 def _key(*parts: object) -> str:
     """A name for what depends on ``parts`` and nothing else."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
-
-
-def _encode(text: Path, tokenizer: Tokenizer) -> Iterator[list[int]]:
-    lines = read_lines(text)
-    while chunk := list(islice(lines, CHUNK)):
-        yield from tokenizer.encode(chunk)

@@ -7,6 +7,7 @@ sentences begin and end, and the footer.
 import struct
 from array import array
 from collections.abc import Iterable, Sequence
+from itertools import accumulate, chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from unrolled.errors import UserError
 
 FOOTER = struct.Struct("=16sqqq")  # mark, bytes of an id, sentences, ids
 MARK = b"unrolled ids v1\n"
+BLOCK = 1000  # sentences written at a time
 
 
 def write(path: Path, sentences: Iterable[Sequence[int]], *, vocabulary_size: int) -> None:
@@ -26,9 +28,11 @@ def write(path: Path, sentences: Iterable[Sequence[int]], *, vocabulary_size: in
     size = array(typecode).itemsize
     offsets = array("q", [0])
     with appearing(path) as partial, partial.open("wb") as file:
-        for ids in sentences:
-            array(typecode, ids).tofile(file)
-            offsets.append(offsets[-1] + len(ids))
+        remaining = iter(sentences)
+        while block := list(islice(remaining, BLOCK)):
+            array(typecode, chain.from_iterable(block)).tofile(file)
+            ends = accumulate(map(len, block), initial=offsets[-1])
+            offsets.extend(islice(ends, 1, None))
         file.write(bytes(-file.tell() % offsets.itemsize))
         offsets.tofile(file)
         file.write(FOOTER.pack(MARK, size, len(offsets) - 1, offsets[-1]))

@@ -8,6 +8,7 @@ import gzip
 import hashlib
 import zlib
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 
 from unrolled.errors import UserError
@@ -54,6 +55,12 @@ def read_lines(path: str | Path) -> Iterator[str]:
 def count_lines(path: str | Path) -> int:
     """The number of lines of a file, each of them checked as `read_lines` does."""
     return sum(1 for _ in read_lines(path))
+
+
+def count_line_feeds(path: str | Path) -> int:
+    """About the number of lines of a file, unchecked and fast."""
+    with gzip.open(path) if Path(path).suffix == ".gz" else Path(path).open("rb") as stream:
+        return sum(block.count(b"\n") for block in iter(partial(stream.read, 2**20), b""))
 
 
 def check_same_length(source: str | Path, target: str | Path) -> int:

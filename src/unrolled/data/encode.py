@@ -1,0 +1,45 @@
+"""A text file to token ids, at the tokenizer's own speed: while it works on some lines, those before are written."""
+
+import logging
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import islice
+from pathlib import Path
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from unrolled.data.text import count_line_feeds, read_lines
+from unrolled.data.tokenizer import Tokenizer
+
+CHUNK = 5_000  # lines a time
+LONG = 2.0  # seconds after which a notice says how fast it went
+
+log = logging.getLogger(__name__)
+
+
+def encode(text: Path, tokenizer: Tokenizer) -> Iterator[list[int]]:
+    """The ids of every line of ``text``, with a progress bar on a terminal. UserError: what `read_lines` refuses.
+
+    SentencePiece uses all cores and lets other threads go on meanwhile, so one chunk is always ahead.
+    """
+    lines = read_lines(text)
+    start, done = time.perf_counter(), 0
+    with _bar() as bar, ThreadPoolExecutor(max_workers=1) as ahead:
+        task = bar.add_task(f"{text.name} to token ids", total=count_line_feeds(text))
+        following = ahead.submit(tokenizer.encode, list(islice(lines, CHUNK)))
+        while chunk := following.result():
+            following = ahead.submit(tokenizer.encode, list(islice(lines, CHUNK)))
+            yield from chunk
+            done += len(chunk)
+            bar.update(task, completed=done)
+    seconds = time.perf_counter() - start
+    if seconds > LONG:
+        log.info("%s: %s lines to token ids in %.1f s", text, f"{done:,}", seconds)
+
+
+def _bar() -> Progress:
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    console = Console(stderr=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)
