@@ -59,7 +59,8 @@ class Contestant:
     def step(self, batch: Batch) -> float:
         """One training step; the loss summed over tokens. ``watch`` then holds the seconds by part."""
         self.watch.start()
-        with torch.autocast(self.device, torch.bfloat16, enabled=self.precision == "bf16"):
+        low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.precision)
+        with torch.autocast(self.device, low, enabled=low is not None):
             loss = self._loss(self.model, batch, self.watch)
         self.watch.press(READOUT)
         (loss / batch.target_out_valid.sum()).backward()

@@ -14,14 +14,14 @@ import torch
 from contestants import Contestant
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
-from operations import training_operations
+from operations import TRAINING, training_operations
 from peer import NAME, JoeyNMT
 
 from unrolled.configuration import CONF, build_data, build_model
 from unrolled.data.batch import Batch
 from unrolled.models.translator import Translator
 
-DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,10 @@ class Prepared:
     """To make a batch, median."""
     precision: str
     device: str
+
+    @property
+    def autocast(self) -> bool:
+        return DTYPES[self.precision] is not torch.float32
 
     def contestant(self, name: str) -> Contestant:
         return Contestant(
@@ -125,7 +129,8 @@ def measure(prepared: Prepared, names: list[str], joeynmt: str | None = None) ->
         contestants[NAME].step(prepared.batches[0])
         operations[NAME] = [contestants[NAME].operations(batch) for batch in prepared.batches]
         names = [*names, NAME]
-    peaks = [product_peak(prepared)]
+    torch.set_float32_matmul_precision("high" if prepared.precision == "tf32" else "highest")
+    peaks, gru = [product_peak(prepared)], gru_rate(prepared)
     seconds: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for number, batch in enumerate(prepared.batches):
         turn = number % len(names)
@@ -167,6 +172,7 @@ def measure(prepared: Prepared, names: list[str], joeynmt: str | None = None) ->
     return {
         "batches": len(prepared.batches),
         "peak_operations_per_second": peaks,
+        "gru_operations_per_second": gru,
         "data_seconds": prepared.data_seconds,
         "operations": {part: sum(batch[part] for batch in parts) for part in parts[0]},
         **padding(prepared.batches),
@@ -209,6 +215,23 @@ def product_peak(prepared: Prepared, size: int = 2048, times: int = 7) -> float:
             torch.cuda.synchronize()
         seconds.append(time.perf_counter() - start)
     return 2 * size**3 / statistics.median(seconds)
+
+
+def gru_rate(prepared: Prepared, steps: int = 20, times: int = 5) -> float:
+    """Operations a second of torch's nn.GRU (cuDNN's on a GPU), as wide as the decoder, trained on as many rows."""
+    size, rows = prepared.model.decoder.initial.out_features, len(prepared.batches[0])
+    gru = torch.nn.GRU(size, size).to(prepared.device)
+    words = torch.randn(steps, rows, size, device=prepared.device, requires_grad=True)
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        with torch.autocast(prepared.device, DTYPES[prepared.precision], enabled=prepared.autocast):
+            outputs, _ = gru(words)
+        outputs.float().sum().backward()
+        if prepared.device == "cuda":
+            torch.cuda.synchronize()
+        seconds.append(time.perf_counter() - start)
+    return TRAINING * 2 * steps * rows * 2 * size * 3 * size / statistics.median(seconds)
 
 
 def measure_memory(prepared: Prepared, name: str) -> dict[str, float]:

@@ -34,8 +34,9 @@ def table(facts: dict, experiments: list[dict]) -> str:
         shares = ", ".join(f"{part} {count / total:.0%}" for part, count in experiment["operations"].items())
         lines.append(
             f"* {experiment['model']} {experiment['attention']} {experiment['size']} {experiment['precision']}: "
-            f"torch.mm 2048^3 before and after {peaks} GFLOP/s; padding {experiment['source_padding']:.1%} of source "
-            f"and {experiment['target_padding']:.1%} of target positions; operations: {shares}"
+            f"torch.mm 2048^3 before and after {peaks} GFLOP/s, nn.GRU as wide as the decoder "
+            f"{experiment['gru_operations_per_second'] / 1e9:.0f}; padding {experiment['source_padding']:.1%} of "
+            f"source and {experiment['target_padding']:.1%} of target positions; operations: {shares}"
         )
     return "\n".join(lines)
 

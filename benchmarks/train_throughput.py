@@ -34,8 +34,8 @@ def arguments() -> argparse.Namespace:
         "--precision",
         nargs="+",
         default=["fp32"],
-        choices=["fp32", "bf16"],
-        help="bf16: autocast",
+        choices=["fp32", "tf32", "bf16", "fp16"],
+        help="bf16 and fp16: autocast; tf32: float32 with TF32 products on a GPU",
     )
     parser.add_argument("--contestants", nargs="+", default=CONTESTANTS, choices=CONTESTANTS)
     parser.add_argument(
@@ -89,6 +89,8 @@ def peak_memory(choice: dict[str, str], contestant: str) -> dict[str, float]:
 
 def main() -> None:
     chosen = arguments()
+    if chosen.device == "cpu" and {"tf32", "fp16"} & set(chosen.precision):
+        sys.exit("tf32 and fp16 are a GPU's: add --device cuda, or take fp32 and bf16")
     cores = pin_threads(chosen.threads)
     sys.path.insert(0, str(ROOT / "src"))
     from measure import machine, measure, measure_memory, prepare
