@@ -40,7 +40,7 @@ def main() -> None:
     parser.add_argument("--cache", default=str(ROOT / "outputs/cache"))
     parser.add_argument("--lines", type=int, default=1_000_000)
     chosen = parser.parse_args()
-    data = module(Path(chosen.data_root), chosen.cache, chosen.lines)
+    data = module(Path(chosen.data_root), chosen.cache)
     for line in data.notices:
         print(line)
     print(f"a batch of 64 sentences is made in {1000 * batch_seconds(data):.2f} ms (median)")
@@ -48,7 +48,7 @@ def main() -> None:
         encoding(data, Path(folder), chosen.lines)
 
 
-def module(root: Path, cache: str, lines: int) -> DataModule:
+def module(root: Path, cache: str) -> DataModule:
     """Multi30k, joint BPE of 8,000, as experiment=multi30k has it."""
     files = {split: [str(root / f"{name}.{side}") for side in ("en", "de")] for split, name in NAMES.items()}
     data = DataModule(
