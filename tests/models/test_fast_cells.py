@@ -67,6 +67,23 @@ def test_a_second_derivative_of_a_cell_is_refused(name):
         gradient.sum().backward()
 
 
+def test_a_second_derivative_of_the_lstm_is_right_or_refused():
+    """torch's fused one has none; its other one, in float64, has."""
+    for dtype in (torch.float32, torch.float64):
+        cell = cell_called("lstm", dtype)
+        inputs = normal(B, T, E, dtype=dtype).requires_grad_()
+        second = []
+        for unroll in (cell.unroll_plainly, cell.unroll):
+            outputs, _ = unroll(inputs, cell.start(inputs, B))
+            (gradient,) = torch.autograd.grad((outputs**2).sum(), inputs, create_graph=True)
+            try:
+                second.append(torch.autograd.grad((gradient**2).sum(), inputs)[0])
+            except RuntimeError as refused:
+                assert dtype == torch.float32 and "not implemented" in str(refused)  # noqa: PT017, PT018
+        if len(second) == 2:
+            torch.testing.assert_close(*second, rtol=1e-3, atol=1e-5)
+
+
 @pytest.mark.parametrize("name", CELLS)
 def test_bfloat16_is_near_float32_and_states_stay_wide(name):
     cell = cell_called(name, torch.float32)

@@ -4,7 +4,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.builders import A, B, D, E, S, T, randomise
+from models.builders import SOURCE_WORDS, TARGET_WORDS, A, B, D, E, S, T, pad, randomise, words
+from models.builders import build as build_translator
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -284,3 +285,24 @@ def test_nothing_waits_for_the_device(name, attention):
         (states, contexts), weights = decoder.unroll(torch.randn(B, T, E), decoder.start(annotations, valid))
         (states.sum() + contexts.sum() + weights.sum()).backward()
         assert annotations.grad.shape == annotations.shape
+
+
+@pytest.mark.parametrize("model", ["cgru", "rnnsearch", "bahdanau"])
+@pytest.mark.parametrize("attention", FAST_ATTENTIONS)
+def test_under_dropout_a_whole_translator_computes_the_same(model, attention):
+    """One seed, one set of masks: they are drawn outside of the recurrence."""
+    dropout = {f"{part}_dropout": 0.4 for part in ("embedding", "annotation", "readout")}
+    translator = build_translator(model, attention, seed=47, **dropout).train()
+    source, lengths = pad(words([2, 5, S], SOURCE_WORDS))
+    target, _ = pad(words([3, 1, T], TARGET_WORDS))
+    found = []
+    for plainly in (False, True):
+        if plainly:
+            translator.decoder.unroll = translator.decoder.unroll_plainly
+        torch.manual_seed(48)
+        hidden, weights = translator(source, lengths, target, target != 0)
+        loss = (hidden * normal(*hidden.shape, seed=49)).sum()
+        gradients = torch.autograd.grad(loss, list(translator.parameters()), materialize_grads=True)
+        found.append(([hidden, weights], list(gradients)))
+    assert_same(*found, atol=1e-10)
+    assert (found[0][0][0] == 0).any()
