@@ -39,8 +39,9 @@ def evaluate_alignments(config: DictConfig) -> None:
 
 
 def evaluate_run(config: DictConfig) -> None:
-    run = read_config(config.run)
-    translator = load_translator(config.run, config.search, config.device, config.max_tokens)
+    first = config.run if isinstance(config.run, str | None) else config.run[0]
+    run = read_config(first)
+    translator = load_translator(config)
     data = build_data(run)
     sources, references = data.sources(config.split), data.references(config.split)
     hypotheses = translator.translate(sources)
@@ -57,7 +58,7 @@ def evaluate_run(config: DictConfig) -> None:
         words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
         results[f"bleu, source of {words} ({sentences} sentences)"] = bleu
     save_alignments(
-        Path(config.run),
+        Path(first),
         config.split,
         translator.attend(sources[: config.pictures], hypotheses[: config.pictures]),
     )

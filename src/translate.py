@@ -11,7 +11,7 @@ from unrolled.data.text import decode_lines
 
 @command("translate")
 def main(config: DictConfig) -> None:
-    translator = load_translator(config.run, config.search, config.device, config.max_tokens)
+    translator = load_translator(config)
     lines = decode_lines(sys.stdin.buffer, "standard input")
     while chunk := list(islice(lines, config.lines)):
         sys.stdout.buffer.writelines(f"{line}\n".encode() for line in translator.translate(chunk))

@@ -45,11 +45,14 @@ def test_import_contracts_hold():
     assert "0 broken" in done.stdout
 
 
+SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py"}
+
+
 @pytest.mark.parametrize(
     ("package", "who"),
     [
         ("hydra", {"unrolled/configuration.py"}),
-        ("omegaconf", {"unrolled/configuration.py", "train.py", "evaluate.py", "translate.py"}),
+        ("omegaconf", {"unrolled/configuration.py", *SCRIPTS}),
         ("wandb", {"unrolled/training/loggers.py", "unrolled/training/pictures.py"}),
         ("sacrebleu", {"unrolled/metrics/translation.py"}),
         ("matplotlib", {"unrolled/training/figures.py"}),

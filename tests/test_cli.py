@@ -2,6 +2,7 @@
 
 import csv
 import json
+import math
 import os
 import pty
 import shutil
@@ -197,6 +198,90 @@ def test_translate_gives_a_line_for_every_line(moved):
     translations = done.stdout.split("\n")
     assert (len(translations), translations[0], translations[3], translations[5:]) == (6, "", "", [""])
     assert call_script("translate.py", f"run={folder}", cwd=elsewhere, text="").stdout == ""
+
+
+def pair(trained, split="test"):
+    return [f"{side}={corpus(trained.parent, split, side)}" for side in ("source", "target")]
+
+
+def test_score_gives_a_number_a_line_that_adds_up_to_the_perplexity_of_training(moved, trained):
+    folder, elsewhere = moved
+    done = run_script("score.py", f"run={folder}", *pair(trained), "lines=4", cwd=elsewhere)
+    numbers = [float(line) for line in done.stdout.splitlines()]
+    assert len(numbers) == 11
+    detailed = call_script("score.py", f"run={folder}", *pair(trained), "detail=tokens", cwd=elsewhere)
+    pairs = [json.loads(line) for line in detailed.stdout.splitlines()]
+    assert [entry["log_probability"] for entry in pairs] == pytest.approx(numbers, abs=1e-5)
+    assert all(sum(p for _, p in entry["tokens"]) == pytest.approx(entry["log_probability"]) for entry in pairs)
+    assert {entry["tokens"][-1][0] for entry in pairs} == {"</s>"}
+    tokens = sum(len(entry["tokens"]) for entry in pairs)
+    assert math.exp(-sum(numbers) / tokens) == pytest.approx(results(folder)["test/perplexity"], rel=1e-5)
+
+
+def test_score_writes_word_links(moved, trained, tmp_path):
+    folder, elsewhere = moved
+    call_script("score.py", f"run={folder}", *pair(trained), f"alignment={tmp_path / 'a.talp'}", cwd=elsewhere)
+    gold = corpus(trained.parent, "test", "align")
+    scored = call_script("evaluate.py", f"alignments={tmp_path / 'a.talp'}", f"gold={gold}", cwd=elsewhere)
+    evaluated = call_script("evaluate.py", f"run={folder}", cwd=elsewhere)
+    assert shown(scored.stdout, "aer") == shown(evaluated.stdout, "aer")
+
+
+@pytest.mark.parametrize("mean", ["geometric", "arithmetic"])
+def test_an_ensemble_of_a_run_with_itself_is_the_run(mean, moved, trained):
+    folder, elsewhere = moved
+    source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
+    runs = f"run=['{folder}','{folder}']"
+    done = call_script("translate.py", runs, f"ensemble={mean}", cwd=elsewhere, text=source)
+    assert done.stdout == (folder / "translations" / "test.txt").read_text(encoding="utf-8")
+    alone, both = (
+        call_script("score.py", run, *pair(trained), cwd=elsewhere).stdout for run in (f"run={folder}", runs)
+    )
+    assert [float(x) for x in both.split()] == pytest.approx([float(x) for x in alone.split()], abs=1e-4)
+    evaluated = call_script("evaluate.py", runs, f"ensemble={mean}", cwd=elsewhere)
+    assert shown(evaluated.stdout, "bleu") == pytest.approx(results(folder)["test/bleu"], rel=1e-3)
+
+
+def test_an_ensemble_may_mix_decoders_and_attentions_but_not_target_vocabularies(moved, trained):
+    folder, elsewhere = moved
+    fast = [*TINY, *TINY_MODEL, "logger=csv", "~callbacks.pictures", "trainer.max_steps=2"]
+    train(elsewhere, "model=bahdanau", "attention=dot", *fast, folder="other")
+    source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
+    mixed = call_script("translate.py", f"run=['{folder}',other]", cwd=elsewhere, text=source)
+    assert mixed.status == 0, mixed.stderr
+    assert len(mixed.stdout.splitlines()) == 11
+    scores = {}
+    for run in (str(folder), "other", f"['{folder}',other]"):
+        scores[run] = float(call_script("score.py", f"run={run}", *pair(trained), cwd=elsewhere).stdout.split()[0])
+    *alone, together = scores.values()
+    assert together not in alone
+    train(elsewhere, *fast, "data.grammar.vocabulary_size=50", folder="words")
+    refused = call_script("translate.py", f"run=['{folder}',words]", cwd=elsewhere, text=source)
+    assert refused.status == 2
+    (line,) = refused.stderr.splitlines()
+    assert "words has another target vocabulary" in line
+
+
+def test_translate_samples(moved, trained):
+    folder, elsewhere = moved
+    source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
+    sampled = [
+        call_script("translate.py", f"run={folder}", "search=sampling", *more, cwd=elsewhere, text=source).stdout
+        for more in ([], [], ["search.seed=2"], ["search.top_k=1"])
+    ]
+    assert sampled[0] == sampled[1] != sampled[2]
+    greedy = call_script("translate.py", f"run={folder}", "search=greedy", cwd=elsewhere, text=source).stdout
+    assert sampled[3] == greedy
+
+
+def test_a_language_model_is_sampled_from(tmp_path):
+    sizes = ["model.embedding_size=8", "model.hidden_size=7", "logger=csv", "trainer.max_steps=2"]
+    train(tmp_path, "model=rnn_lm", *TINY, *sizes, folder="lm")
+    done = run_script("sample.py", "run=lm", "number=7", "max_length=5", "batch=3", cwd=tmp_path)
+    assert len(done.stdout.splitlines()) == 7
+    again = call_script("sample.py", "run=lm", "number=7", "max_length=5", "batch=3", cwd=tmp_path)
+    assert again.stdout == done.stdout
+    assert call_script("score.py", "run=lm", "source=lm/config.yaml", "target=lm/config.yaml", cwd=tmp_path).status == 2
 
 
 @pytest.mark.slow
@@ -488,6 +573,14 @@ MISTAKES = [
     ("evaluate.py", ["alignments=two.talp", "gold=two.talp", "gold_base=1"], ["two.talp:1", "0-0"]),
     ("translate.py", [], ["run=... is missing"]),
     ("translate.py", ["run=."], ["config.yaml"]),
+    ("translate.py", ["run=[]"], ["run=[]", "at least one"]),
+    ("translate.py", ["run=.", "search=sampling", "search.temperature=0"], ["config.yaml"]),
+    ("score.py", ["run=."], ["source=FILE"]),
+    ("score.py", ["run=.", "source=one.talp", "target=two.talp"], ["one.talp has 1", "two.talp has 2"]),
+    ("score.py", ["run=.", "source=one.talp", "target=one.talp", "detail=all"], ["detail=all", "tokens"]),
+    ("sample.py", ["run=."], ["config.yaml"]),
+    ("sample.py", ["run=.", "number=0"], ["number=0"]),
+    ("sample.py", ["run=.", "search=beam"], ["search=sampling"]),
     ("translate.py", ["run=.", "search=bean"], ["did you mean beam?"]),
 ]
 

@@ -31,11 +31,12 @@ from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryV
 from torch import nn
 
 from unrolled.data.modules import DataModule
-from unrolled.data.tokenizer import load_tokenizers
+from unrolled.data.tokenizer import Tokenizer, load_tokenizers
 from unrolled.errors import UserError
+from unrolled.models.language_model import RecurrentLanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.beam import Greedy
-from unrolled.training.inference import TrainedTranslator, load_weights
+from unrolled.training.inference import Member, TrainedTranslator, load_weights
 from unrolled.training.loggers import csv_logger
 from unrolled.training.modules import LanguageModeling, Translation
 
@@ -209,6 +210,11 @@ def build_model(config: DictConfig, *, source_vocabulary: int | None, target_voc
     )
 
 
+def build_search(config: DictConfig) -> Any:
+    """The search of ``config``."""
+    return instantiate(config.search)
+
+
 def build_module(config: DictConfig, data: DataModule) -> Translation | LanguageModeling:
     """The LightningModule of ``config``, for data that is set up."""
     source = data.source_tokenizer
@@ -233,7 +239,7 @@ def build_module(config: DictConfig, data: DataModule) -> Translation | Language
         bleu_tokenize=config.data.bleu_tokenize,
         bleu_lowercase=config.data.bleu_lowercase,
         validation_search=Greedy(),
-        test_search=instantiate(config.search),
+        test_search=build_search(config),
     )
 
 
@@ -262,25 +268,59 @@ def build_trainer(config: DictConfig) -> lightning.Trainer:
         raise UserError(f"hardware or trainer: Lightning says: {' '.join(str(problem).split())}") from problem
 
 
-def load_translator(run: Any, search: DictConfig, device: str, max_tokens: int) -> TrainedTranslator:
-    """The trained translator of the run folder ``run``, ready to translate; UserError if it holds none."""
-    config = read_config(run)
-    source_tokenizer, target_tokenizer = load_tokenizers(Path(run) / "tokenizer")
-    model = build_model(
-        config,
-        source_vocabulary=None if source_tokenizer is None else source_tokenizer.size,
-        target_vocabulary=target_tokenizer.size,
+def load_translator(config: DictConfig) -> TrainedTranslator:
+    """The translator of the run folder ``config.run``, or of several as an ensemble, with search, mean and device.
+
+    UserError: a run that holds none, or runs with different target vocabularies.
+    """
+    runs = list(config.run) if isinstance(config.run, ListConfig) else [config.run]
+    if not runs:
+        raise UserError("run=[]: name at least one run folder")
+    device = _device(config.device)
+    members, targets = zip(*(_load_member(run, device) for run in runs), strict=True)
+    for run, target in zip(runs, targets, strict=True):
+        if target.sha256 != targets[0].sha256:
+            raise UserError(
+                f"run={run} has another target vocabulary than run={runs[0]}: an ensemble needs one; train both on the "
+                "same data with the same tokenizer=..."
+            )
+    return TrainedTranslator(
+        members=members,
+        target_tokenizer=targets[0],
+        search=build_search(config) if "search" in config else Greedy(),
+        mean=instantiate(config.ensemble),
+        device=torch.device(device),
+        max_tokens=config.max_tokens,
     )
+
+
+def load_language_model(run: str | None, device: str) -> tuple[RecurrentLanguageModel, Tokenizer]:
+    """The language model of a run folder in evaluation mode on ``device``, and its vocabulary."""
+    config, model, _, tokenizer = _load(run)
+    if not isinstance(model, RecurrentLanguageModel):
+        raise UserError(f"run={run}: model={config.choices.model} is a translator; name a language model's run")
+    return model.to(_device(device)).eval(), tokenizer
+
+
+def _load_member(run: str | None, device: str) -> tuple[Member, Tokenizer]:
+    config, model, source_tokenizer, target_tokenizer = _load(run)
     if not isinstance(model, Translator) or source_tokenizer is None:
         raise UserError(f"run={run}: model={config.choices.model} is a language model; name a translator's run")
+    return Member(model.to(device).eval(), source_tokenizer), target_tokenizer
+
+
+def _load(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tokenizer]:
+    """Configuration, trained model, and the tokenizers of source and target."""
+    config = read_config(run)
+    assert run is not None
+    source_tokenizer, target_tokenizer = load_tokenizers(Path(run) / "tokenizer")
+    source_vocabulary = None if source_tokenizer is None else source_tokenizer.size
+    model = build_model(config, source_vocabulary=source_vocabulary, target_vocabulary=target_tokenizer.size)
     load_weights(model, Path(run))
-    if device == "auto":
-        device = "cuda" if torch.cuda.is_available() else "cpu"
-    return TrainedTranslator(
-        model=model.to(device).eval(),
-        source_tokenizer=source_tokenizer,
-        target_tokenizer=target_tokenizer,
-        search=instantiate(search),
-        device=torch.device(device),
-        max_tokens=max_tokens,
-    )
+    return config, model, source_tokenizer, target_tokenizer
+
+
+def _device(name: str) -> str:
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return name

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unrolled.data.batch import make_batch, make_source_batch
-from unrolled.data.loader import BatchLoader, encode_pairs, encode_source
+from unrolled.data.loader import BatchLoader, encode_pairs, encode_source, share
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore, write
 from unrolled.data.tokenizer import BOS, EOS, PAD, train_words
@@ -185,3 +185,18 @@ def test_pairs_of_lines_stay_pairs():
         (" ".join(source.split()), " ".join(target.split())) for source, target in zip(LINES, LINES[::-1], strict=True)
     ]
     assert encode_pairs(tokenizer, tokenizer, [], [], max_tokens=9) == []
+
+
+def test_an_ensemble_reads_the_same_sentences_in_its_members_own_ids():
+    """Another vocabulary cuts the sources otherwise; rows, targets and line numbers stay."""
+    tokenizer, words = train_words(["a b c d e"]), train_words(["e d a"])
+    for batch in encode_pairs(tokenizer, tokenizer, LINES, LINES[::-1], max_tokens=60):
+        shared = share(batch, LINES, [words]).to("cpu")
+        own, other = shared.members
+        assert (shared.target is own.target, shared.index.tolist()) == (True, batch.index.tolist())
+        assert torch.equal(other.target, own.target)
+        expected = words.encode([LINES[number] for number in batch.index.tolist()])
+        found = [row[:length].tolist() for row, length in zip(other.source, other.source_lengths, strict=True)]
+        assert found == [[*ids, EOS] for ids in expected]
+        assert torch.equal(shared.source_lengths, torch.maximum(own.source_lengths, other.source_lengths))
+        assert torch.equal(shared.target_lengths, batch.target_lengths)

@@ -69,6 +69,37 @@ class Batch:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class Shared:
+    """The same sentences in the ids of several source vocabularies, rows alike: what an ensemble reads."""
+
+    members: tuple[Batch, ...]
+
+    @property
+    def source_lengths(self) -> Tensor:
+        """(B,): the greatest of all members', on the CPU."""
+        return torch.stack([torch.as_tensor(member.source_lengths) for member in self.members]).amax(dim=0)
+
+    @property
+    def target(self) -> Tensor:
+        """(B, T), one for all."""
+        return self.members[0].target
+
+    @property
+    def target_lengths(self) -> Tensor:
+        """(B,)."""
+        return self.members[0].target_lengths
+
+    @property
+    def index(self) -> Tensor:
+        """(B,)."""
+        return self.members[0].index
+
+    def to(self, device: torch.device | str) -> "Shared":
+        """With sources and targets on ``device``."""
+        return Shared(tuple(member.to(device) for member in self.members))
+
+
 Ids = Sequence[int] | np.ndarray[Any, Any]
 
 

@@ -1,12 +1,13 @@
 """From stored token ids, or from text, to batches."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from unrolled.data.batch import Batch, make_batch, make_source_batch
+from unrolled.data.batch import Batch, Shared, make_batch, make_source_batch
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore
 from unrolled.data.tokenizer import Tokenizer
@@ -81,6 +82,14 @@ def encode_pairs(
         make_batch([source[number] for number in numbers], [target[number] for number in numbers], numbers)
         for numbers in similar
     ]
+
+
+def share(batch: Batch, lines: Sequence[str], tokenizers: Sequence[Tokenizer]) -> Shared:
+    """``batch`` of ``lines``, and its sources once more in the ids of each of ``tokenizers``."""
+    texts = [lines[number] for number in batch.index.tolist()]
+    others = [make_source_batch(tokenizer.encode(texts), batch.index.numpy()) for tokenizer in tokenizers]
+    changed = (replace(batch, source=b.source, source_lengths=b.source_lengths) for b in others)
+    return Shared((batch, *changed))
 
 
 def _positions(sentences: Sequence[Sequence[int]]) -> NDArray[np.int64]:

@@ -69,7 +69,7 @@ def greedy(
     never generated. Of equally likely words the lower id wins.
     """
     state = generator.start(batch)
-    limits = max_lengths.to(_device(state), torch.int64)
+    limits = max_lengths.to(device_of(state), torch.int64)
     words = limits.new_full((len(limits), int(max(max_lengths.tolist(), default=0))), pad)
     log_probability = torch.zeros(len(limits), device=limits.device)
     finished = torch.zeros_like(limits, dtype=torch.bool)
@@ -123,7 +123,7 @@ def beam_search(
     then those of the lower word id.
     """
     state = generator.start(batch)
-    limits = max_lengths.to(_device(state), torch.int64)
+    limits = max_lengths.to(device_of(state), torch.int64)
     found: list[list[Hypothesis]] = [[] for _ in max_lengths]
 
     live = (limits > 0).nonzero().squeeze(1)  # (L,) the sentences still searched
@@ -174,11 +174,11 @@ class Greedy:
     pad: int = 0
 
     def __post_init__(self) -> None:
-        _check_limits(self.max_length_ratio, self.max_length_extra)
+        check_limits(self.max_length_ratio, self.max_length_extra)
 
     def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
         """One hypothesis for every sentence of ``batch``, in its order."""
-        limits = _limits(batch, self.max_length_ratio, self.max_length_extra)
+        limits = length_limits(batch, self.max_length_ratio, self.max_length_extra)
         return greedy(generator, batch, max_lengths=limits, bos=self.bos, eos=self.eos, pad=self.pad)
 
 
@@ -197,7 +197,7 @@ class BeamSearch:
     def __post_init__(self) -> None:
         if self.beam_size < 1:
             raise UserError(f"search.beam_size={self.beam_size}: it must be 1 or more")
-        _check_limits(self.max_length_ratio, self.max_length_extra)
+        check_limits(self.max_length_ratio, self.max_length_extra)
 
     def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
         """The best hypothesis for every sentence of ``batch``, in its order."""
@@ -209,7 +209,7 @@ class BeamSearch:
             generator,
             batch,
             beam_size=self.beam_size,
-            max_lengths=_limits(batch, self.max_length_ratio, self.max_length_extra),
+            max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
             score=self.length_normalization,
             nbest=count,
             bos=self.bos,
@@ -218,11 +218,11 @@ class BeamSearch:
         )
 
 
-def _device(state: Nested) -> torch.device | None:
+def device_of(state: Nested) -> torch.device | None:
     """Where the first tensor of ``state`` is; None if it holds none."""
     if isinstance(state, Tensor):
         return state.device
-    return next((device for part in state if (device := _device(part))), None)
+    return next((device for part in state if (device := device_of(part))), None)
 
 
 def _continuations(log_probability: Tensor, log_probs: Tensor, *, bos: int, pad: int) -> Tensor:
@@ -264,12 +264,12 @@ def _harvest(
         yield row, Hypothesis(tokens[:-1] if ended else tokens, score, log_p, ended)
 
 
-def _limits(batch: SourceBatch, ratio: float, extra: int) -> Tensor:
+def length_limits(batch: SourceBatch, ratio: float, extra: int) -> Tensor:
     limits: Tensor = (batch.source_lengths.cpu() * ratio).long() + extra
     return limits
 
 
-def _check_limits(ratio: float, extra: int) -> None:
+def check_limits(ratio: float, extra: int) -> None:
     if not ratio >= 0:
         raise UserError(f"search.max_length_ratio={ratio}: it must be 0 or more")
     if extra < 0:

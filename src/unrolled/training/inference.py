@@ -9,13 +9,16 @@ import torch
 from safetensors.torch import load_model
 from torch import Tensor, nn
 
-from unrolled.data.loader import encode_pairs, encode_source
+from unrolled.data.batch import Batch, Shared
+from unrolled.data.loader import encode_pairs, encode_source, share
 from unrolled.data.tokenizer import Tokenizer
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import Links, links_from_weights, word_index, word_weights
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.models.translator import Translator
-from unrolled.training.linear_loss import linear_token_loss
+from unrolled.search.beam import Generator
+from unrolled.search.ensemble import Ensemble, Mean
+from unrolled.search.score import score
 from unrolled.training.modules import Search
 
 
@@ -71,52 +74,90 @@ def attend(
 
 
 @dataclass(frozen=True)
-class TrainedTranslator:
-    """A translator in evaluation mode with its tokenizers and a search, on ``device``."""
+class Member:
+    """A translator in evaluation mode and the vocabulary of its sources."""
 
     model: Translator
     source_tokenizer: Tokenizer
+
+
+@dataclass(frozen=True)
+class TrainedTranslator:
+    """A translator, or several as one, with their common target vocabulary and a search, on ``device``."""
+
+    members: tuple[Member, ...]
     target_tokenizer: Tokenizer
     search: Search
+    mean: Mean
+    """Of the members' predictions, where there are several."""
     device: torch.device
     max_tokens: int
-    """Padded source positions of a batch."""
+    """Padded positions of a batch, on either side."""
+
+    @property
+    def generator(self) -> Generator:
+        """What search drives."""
+        models = [member.model for member in self.members]
+        return models[0] if len(models) == 1 else Ensemble(models, self.mean)
+
+    def _input(self, batch: Batch, sources: Sequence[str]) -> Batch | Shared:
+        """``batch``, in the first member's ids, as ``generator`` reads it."""
+        if len(self.members) == 1:
+            return batch.to(self.device)
+        others = [member.source_tokenizer for member in self.members[1:]]
+        return share(batch, sources, others).to(self.device)
 
     @torch.inference_mode()
     def translate(self, lines: Sequence[str]) -> list[str]:
         """Each line's best translation as text; an empty line gives an empty line."""
         found: dict[int, str] = {}
-        for batch in encode_source(self.source_tokenizer, lines, max_tokens=self.max_tokens):
-            hypotheses = self.search(self.model, batch.to(self.device))
+        for batch in encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens):
+            hypotheses = self.search(self.generator, self._input(batch, lines))
             for line, hypothesis in zip(batch.index.tolist(), hypotheses, strict=True):
                 found[line] = self.target_tokenizer.decode(hypothesis.tokens) if lines[line].strip() else ""
         return [found[line] for line in range(len(lines))]
 
-    @torch.inference_mode()
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[tuple[str, float]]]:
+        """For each pair every target piece, </s> the last, with its natural log-probability."""
+        found: dict[int, list[tuple[str, float]]] = {}
+        first, target_tokenizer = self.members[0].source_tokenizer, self.target_tokenizer
+        for batch in encode_pairs(first, target_tokenizer, sources, targets, max_tokens=self.max_tokens):
+            scores = score(self.generator, self._input(batch, sources))
+            for line, ids, row in zip(batch.index.tolist(), batch.target_out.tolist(), scores, strict=True):
+                found[line] = list(zip(target_tokenizer.pieces(ids[: len(row)]), row, strict=True))
+        return [found[line] for line in range(len(sources))]
+
     def likelihood(self, sources: Sequence[str], targets: Sequence[str]) -> LogLikelihood:
         """Log-likelihood of all targets given their sources, summed over tokens with </s>."""
         total = LogLikelihood()
-        for batch in encode_pairs(
-            self.source_tokenizer, self.target_tokenizer, sources, targets, max_tokens=self.max_tokens
-        ):
-            ids = batch.to(self.device)
-            counted = ids.target_out_valid
-            hidden, _ = self.model(ids.source, ids.source_lengths, ids.target_in, counted)
-            loss = linear_token_loss(hidden, self.model.readout.output, ids.target_out[counted])
-            total.add(loss.negative_log_likelihood.item(), loss.tokens)
+        for pieces in self.score(sources, targets):
+            total.add(-sum(log_p for _, log_p in pieces), len(pieces))
         return total
 
     def attend(self, sources: Sequence[str], targets: Sequence[str]) -> list[AttendedPair]:
-        """For each pair its pieces and the weights under forced decoding."""
-        return attend(
-            self.model,
-            self.source_tokenizer,
-            self.target_tokenizer,
-            sources,
-            targets,
-            device=self.device,
-            max_tokens=self.max_tokens,
-        )
+        """For each pair its pieces and the weights under forced decoding, the mean of all members'.
+
+        UserError: members that cut the source into different pieces.
+        """
+        first = self.members[0].source_tokenizer
+        if any(member.source_tokenizer.sha256 != first.sha256 for member in self.members):
+            raise UserError("run=[...]: these runs cut the source differently, so that their attention has no mean")
+        found = [
+            attend(
+                member.model,
+                first,
+                self.target_tokenizer,
+                sources,
+                targets,
+                device=self.device,
+                max_tokens=self.max_tokens,
+            )
+            for member in self.members
+        ]
+        return [
+            pairs[0]._replace(weights=torch.stack([pair.weights for pair in pairs]).mean(dim=0))
+            for pairs in zip(*found, strict=True)
+        ]
 
     def word_links(self, sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
         """For each pair every target word's link to the source word that it looks at most, under forced decoding."""

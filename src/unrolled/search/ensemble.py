@@ -1,0 +1,47 @@
+"""Several generators with one vocabulary as one. N rows, V vocabulary, M members."""
+
+from collections.abc import Callable, Sequence
+from math import log
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from unrolled.search.beam import Generator
+
+Mean = Callable[[Tensor], Tensor]
+"""Log-probabilities of all members ``(M, N, V)`` -> of the ensemble ``(N, V)``."""
+
+
+class MembersBatch(Protocol):
+    """The same sentences for every member, each in its own ids."""
+
+    members: Sequence[Any]
+
+
+def geometric_mean(log_probs: Tensor) -> Tensor:
+    """p proportional to (prod_m p_m)^(1/M): the mean of log-probabilities, made to sum to one again."""
+    return torch.log_softmax(log_probs.mean(dim=0), dim=-1)
+
+
+def arithmetic_mean(log_probs: Tensor) -> Tensor:
+    """p = 1/M sum_m p_m."""
+    return torch.logsumexp(log_probs, dim=0) - log(len(log_probs))
+
+
+class Ensemble:
+    """Generators, translators of any decoder and attention, whose next-word probabilities are averaged."""
+
+    def __init__(self, members: Sequence[Generator], mean: Mean) -> None:
+        self.members = tuple(members)
+        self.mean = mean
+
+    def start(self, batch: MembersBatch) -> tuple[Any, ...]:
+        """The states of all members."""
+        return tuple(member.start(own) for member, own in zip(self.members, batch.members, strict=True))
+
+    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Previous words ``(N,)`` -> log-probabilities ``(N, V)``, next states."""
+        steps = [member.step(tokens, own) for member, own in zip(self.members, state, strict=True)]
+        log_probs, states = zip(*steps, strict=True)
+        return self.mean(torch.stack(log_probs)), states
