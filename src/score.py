@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 from unrolled.configuration import command, load_translator
 from unrolled.data.text import check_same_length, read_lines
 from unrolled.errors import UserError
+from unrolled.metrics.alignment import pharaoh
 from unrolled.training.results import write_lines
 
 
@@ -34,8 +35,7 @@ def main(config: DictConfig) -> None:
             sys.stdout.write(line + "\n")
         sys.stdout.flush()
     if config.alignment is not None:
-        links = translator.word_links(sources, targets)
-        write_lines(Path(config.alignment), [" ".join(f"{i}-{j}" for i, j in sorted(line)) for line in links])
+        write_lines(Path(config.alignment), [pharaoh(links) for links in translator.word_links(sources, targets)])
 
 
 if __name__ == "__main__":

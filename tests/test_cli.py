@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 
 import matplotlib.image
+import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
@@ -260,6 +261,50 @@ def test_an_ensemble_may_mix_decoders_and_attentions_but_not_target_vocabularies
     assert refused.status == 2
     (line,) = refused.stderr.splitlines()
     assert "words has another target vocabulary" in line
+
+
+def test_translate_writes_nbest_lists_with_links_and_weights(moved, trained, tmp_path):
+    folder, elsewhere = moved
+    source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8") + "\n"  # the last one is empty
+    files = [f"alignment={tmp_path / 'a.talp'}", f"weights={tmp_path / 'w.npz'}"]
+    done = call_script("translate.py", f"run={folder}", "nbest=3", "lines=4", *files, cwd=elsewhere, text=source)
+    entries = [line.split(" ||| ") for line in done.stdout.splitlines()]
+    assert entries[-1] == ["11", "", "logp=0.000000", "0.000000"]
+    lists = [[entry for entry in entries if entry[0] == str(number)] for number in range(11)]
+    best = (folder / "translations" / "test.txt").read_text(encoding="utf-8").splitlines()
+    assert [nbest[0][1] for nbest in lists] == best
+    for nbest in lists:
+        scores = [float(entry[3]) for entry in nbest]
+        assert len(nbest) == 3
+        assert scores == sorted(scores, reverse=True)
+    (elsewhere / "best.txt").write_text("".join(f"{line}\n" for line in best), encoding="utf-8")
+    target = f"target={elsewhere / 'best.txt'}"
+    forced = call_script("score.py", f"run={folder}", pair(trained)[0], target, cwd=elsewhere).stdout
+    assert [float(nbest[0][2][5:]) for nbest in lists] == pytest.approx([float(x) for x in forced.split()], abs=1e-3)
+    links, matrices = lines(tmp_path / "a.talp"), np.load(tmp_path / "w.npz")
+    assert len(links) == len(matrices) == len(entries) == 34
+    assert links[-1] == ""
+    for number, entry in enumerate(entries[:-1]):
+        matrix = matrices[str(number)]
+        words = source.splitlines()[int(entry[0])].split()
+        np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-5)
+        assert all(0 <= int(link.split("-")[0]) < len(words) for link in links[number].split())
+
+
+def test_a_line_that_is_too_long_is_cut_with_a_warning_or_refused(moved, caplog):
+    folder, elsewhere = moved
+    text = "a b c\n" + "a " * 5000 + "\nb\n"
+    done = call_script("translate.py", f"run={folder}", "max_length=20", "search=greedy", cwd=elsewhere, text=text)
+    short = call_script(
+        "translate.py", f"run={folder}", "search=greedy", cwd=elsewhere, text="a b c\n" + "a " * 5 + "\nb"
+    )
+    assert (done.status, len(done.stdout.splitlines())) == (0, 3)
+    assert done.stdout.splitlines()[::2] == short.stdout.splitlines()[::2]
+    assert "standard input:2" in caplog.text
+    assert "max_length=20" in caplog.text
+    refused = call_script("translate.py", f"run={folder}", "max_length=20", "longer=refuse", cwd=elsewhere, text=text)
+    assert (refused.status, refused.stdout) == (2, "")
+    assert "standard input:2" in refused.stderr
 
 
 def test_translate_samples(moved, trained):
@@ -575,6 +620,8 @@ MISTAKES = [
     ("translate.py", ["run=."], ["config.yaml"]),
     ("translate.py", ["run=[]"], ["run=[]", "at least one"]),
     ("translate.py", ["run=.", "search=sampling", "search.temperature=0"], ["config.yaml"]),
+    ("translate.py", ["run=.", "nbest=0"], ["nbest=0"]),
+    ("translate.py", ["run=.", "longer=cut"], ["longer=cut", "truncate"]),
     ("score.py", ["run=."], ["source=FILE"]),
     ("score.py", ["run=.", "source=one.talp", "target=two.talp"], ["one.talp has 1", "two.talp has 2"]),
     ("score.py", ["run=.", "source=one.talp", "target=one.talp", "detail=all"], ["detail=all", "tokens"]),

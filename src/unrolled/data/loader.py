@@ -76,7 +76,11 @@ def encode_pairs(
     max_tokens: int,
 ) -> list[Batch]:
     """Batches of pairs of similar lengths; ``index`` is the pair's number."""
-    source, target = source_tokenizer.encode(sources), target_tokenizer.encode(targets)
+    return pair_batches(source_tokenizer.encode(sources), target_tokenizer.encode(targets), max_tokens=max_tokens)
+
+
+def pair_batches(source: Sequence[Sequence[int]], target: Sequence[Sequence[int]], *, max_tokens: int) -> list[Batch]:
+    """The same from ids without special tokens."""
     similar = _similar(_positions(source), _positions(target), max_tokens)
     return [
         make_batch([source[number] for number in numbers], [target[number] for number in numbers], numbers)

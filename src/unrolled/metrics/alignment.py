@@ -38,6 +38,11 @@ def parse_pharaoh(line: str, *, base: int = 0) -> tuple[Links, Links]:
     return sure, possible
 
 
+def pharaoh(links: Links) -> str:
+    """Sure links as a line of a Pharaoh file, from 0, without line end."""
+    return " ".join(f"{source}-{target}" for source, target in sorted(links))
+
+
 def read_alignments(path: str | Path, *, base: int = 0) -> list[tuple[Links, Links]]:
     """(sure, possible) links of every line of a Pharaoh file. UserError with file, line and what stands there."""
     alignments = []

@@ -36,7 +36,10 @@ class Generator(Protocol):
 class SourceBatch(Protocol):
     """What the limits on the length of translations need of a batch."""
 
-    source_lengths: Any
+    @property
+    def source_lengths(self) -> Any:
+        """``(B,)``, on any device."""
+        ...
 
 
 @dataclass(frozen=True)

@@ -10,13 +10,13 @@ from safetensors.torch import load_model
 from torch import Tensor, nn
 
 from unrolled.data.batch import Batch, Shared
-from unrolled.data.loader import encode_pairs, encode_source, share
+from unrolled.data.loader import encode_pairs, encode_source, pair_batches, share
 from unrolled.data.tokenizer import Tokenizer
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import Links, links_from_weights, word_index, word_weights
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.models.translator import Translator
-from unrolled.search.beam import Generator
+from unrolled.search.beam import BeamSearch, Generator, Hypothesis
 from unrolled.search.ensemble import Ensemble, Mean
 from unrolled.search.score import score
 from unrolled.training.modules import Search
@@ -44,20 +44,26 @@ class AttendedPair(NamedTuple):
     weights: Tensor
 
 
+def word_links(pair: AttendedPair) -> Links:
+    """Every target word's link to the source word that it looks at most."""
+    weights = word_weights(pair.weights.numpy(), word_index(pair.source), word_index(pair.target))
+    return links_from_weights(weights)
+
+
 @torch.no_grad()
 def attend(
     model: Translator,
     source_tokenizer: Tokenizer,
     target_tokenizer: Tokenizer,
     sources: Sequence[str],
-    targets: Sequence[str],
+    targets: Sequence[Sequence[int]],
     *,
     device: torch.device,
     max_tokens: int,
 ) -> list[AttendedPair]:
-    """For each pair of text its pieces and the attention weights under forced decoding."""
+    """For each line and the ids of its translation the pieces, and the attention weights under forced decoding."""
     found: dict[int, AttendedPair] = {}
-    for batch in encode_pairs(source_tokenizer, target_tokenizer, sources, targets, max_tokens=max_tokens):
+    for batch in pair_batches(source_tokenizer.encode(sources), targets, max_tokens=max_tokens):
         ids = batch.to(device)
         assert ids.source is not None
         assert ids.source_lengths is not None
@@ -71,6 +77,16 @@ def attend(
                 weights=weights[row, : len(target), : len(source)].float().cpu(),
             )
     return [found[line] for line in range(len(sources))]
+
+
+class Output(NamedTuple):
+    """A translation as text, and as search found it."""
+
+    text: str
+    hypothesis: Hypothesis
+
+
+NOTHING = Output("", Hypothesis([], 0.0, 0.0, finished=True))
 
 
 @dataclass(frozen=True)
@@ -107,14 +123,25 @@ class TrainedTranslator:
         others = [member.source_tokenizer for member in self.members[1:]]
         return share(batch, sources, others).to(self.device)
 
-    @torch.inference_mode()
     def translate(self, lines: Sequence[str]) -> list[str]:
         """Each line's best translation as text; an empty line gives an empty line."""
-        found: dict[int, str] = {}
+        return [best.text for best, *_ in self.translations(lines)]
+
+    @torch.inference_mode()
+    def translations(self, lines: Sequence[str], count: int = 1) -> list[list[Output]]:
+        """The ``count`` best of each line, best first; an empty line has an empty one. UserError: no n-best search."""
+        if count > 1 and not isinstance(self.search, BeamSearch):
+            raise UserError(f"nbest={count} needs a beam: take search=beam")
+        found: dict[int, list[Output]] = {}
         for batch in encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens):
-            hypotheses = self.search(self.generator, self._input(batch, lines))
-            for line, hypothesis in zip(batch.index.tolist(), hypotheses, strict=True):
-                found[line] = self.target_tokenizer.decode(hypothesis.tokens) if lines[line].strip() else ""
+            given = self._input(batch, lines)
+            if isinstance(self.search, BeamSearch):
+                lists = self.search.nbest(self.generator, given, count)
+            else:
+                lists = [[hypothesis] for hypothesis in self.search(self.generator, given)]
+            for line, hypotheses in zip(batch.index.tolist(), lists, strict=True):
+                outputs = [Output(self.target_tokenizer.decode(h.tokens), h) for h in hypotheses]
+                found[line] = outputs if lines[line].strip() else [NOTHING]
         return [found[line] for line in range(len(lines))]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[tuple[str, float]]]:
@@ -135,7 +162,11 @@ class TrainedTranslator:
         return total
 
     def attend(self, sources: Sequence[str], targets: Sequence[str]) -> list[AttendedPair]:
-        """For each pair its pieces and the weights under forced decoding, the mean of all members'.
+        """For each pair of text its pieces and the weights under forced decoding; see ``attend_ids``."""
+        return self.attend_ids(sources, self.target_tokenizer.encode(targets))
+
+    def attend_ids(self, sources: Sequence[str], targets: Sequence[Sequence[int]]) -> list[AttendedPair]:
+        """The same for translations as ids, as search found them; of several members the mean of their weights.
 
         UserError: members that cut the source into different pieces.
         """
@@ -161,8 +192,4 @@ class TrainedTranslator:
 
     def word_links(self, sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
         """For each pair every target word's link to the source word that it looks at most, under forced decoding."""
-        links = []
-        for pair in self.attend(sources, targets):
-            weights = word_weights(pair.weights.numpy(), word_index(pair.source), word_index(pair.target))
-            links.append(links_from_weights(weights))
-        return links
+        return [word_links(pair) for pair in self.attend(sources, targets)]

@@ -42,7 +42,7 @@ class Pictures(Callback):
             data.source_tokenizer,
             data.target_tokenizer,
             sources,
-            hypotheses,
+            data.target_tokenizer.encode(hypotheses),
             device=module.device,
             max_tokens=1,
         )
