@@ -351,3 +351,43 @@ def test_normalisations_follow_their_equations():
         lengths = torch.arange(1, 50)
         attainable = score(torch.tensor(-3.0), lengths).expand(49)
         assert (attainable.diff() >= 0).all()
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 500), beam=st.integers(1, 4), least=st.lists(st.integers(0, 7), min_size=3, max_size=3))
+def test_no_hypothesis_is_shorter_than_it_may_be(seed, beam, least):
+    """</s> counts; where the minimum is above the maximum, the maximum holds. Without a minimum nothing changes."""
+    generator = Watched.random(3, 7, 6, seed=seed, eos_bonus=2.0)
+    limits, least = torch.tensor([5, 6, 4]), torch.tensor(least)
+    score = NoNormalization()
+    found = beam_search(
+        generator, generator.batch(), beam_size=beam, max_lengths=limits, min_lengths=least, score=score, nbest=beam
+    )
+    one = greedy(generator, generator.batch(), max_lengths=limits, min_lengths=least)
+    for sentence, hypotheses in enumerate([*found, *([h] for h in one)]):
+        row = sentence % 3
+        for hypothesis in hypotheses:
+            assert len(hypothesis.tokens) + hypothesis.finished >= min(int(least[row]), int(limits[row]))
+            assert len(hypothesis.tokens) + hypothesis.finished <= int(limits[row])
+    if beam == 1:
+        assert [h.tokens for h in one] == [h[0].tokens for h in found]
+    free = beam_search(generator, generator.batch(), beam_size=beam, max_lengths=limits, score=score)
+    zero = torch.zeros(3, dtype=torch.int64)
+    assert free == beam_search(
+        generator, generator.batch(), beam_size=beam, max_lengths=limits, min_lengths=zero, score=score
+    )
+
+
+def test_a_wide_beam_finds_the_best_of_those_long_enough():
+    generator = Chain.random(2, 4, 6, seed=8, eos_bonus=2.0)
+    found = beam_search(
+        generator,
+        generator.batch(),
+        beam_size=6**4,
+        max_lengths=torch.tensor([4, 4]),
+        min_lengths=torch.tensor([3, 4]),
+        score=NoNormalization(),
+    )
+    for sentence, ((best,), least) in enumerate(zip(found, (3, 4), strict=True)):
+        every = every_finished(generator, sentence, 4, NoNormalization())
+        assert best.tokens == next(words for _, words in every if len(words) + 1 >= least)

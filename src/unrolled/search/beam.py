@@ -64,15 +64,23 @@ def select(state: Nested, index: Tensor) -> Nested:
 
 @torch.inference_mode()
 def greedy(
-    generator: Generator, batch: Any, *, max_lengths: Tensor, bos: int = 1, eos: int = 2, pad: int = 0
+    generator: Generator,
+    batch: Any,
+    *,
+    max_lengths: Tensor,
+    min_lengths: Tensor | None = None,
+    bos: int = 1,
+    eos: int = 2,
+    pad: int = 0,
 ) -> list[Hypothesis]:
     """The likeliest word at every step: one hypothesis a sentence, whose ``score`` is its log-probability.
 
-    ``max_lengths (B,)``, integers on the CPU: the most tokens a hypothesis may have, with </s>. <s> and padding are
-    never generated. Of equally likely words the lower id wins.
+    ``max_lengths (B,)``, integers on the CPU: the most tokens a hypothesis may have, with </s>; ``min_lengths``: the
+    fewest. <s> and padding are never generated. Of equally likely words the lower id wins.
     """
     state = generator.start(batch)
     limits = max_lengths.to(device_of(state), torch.int64)
+    least = limits.new_zeros(limits.shape) if min_lengths is None else min_lengths.to(limits).minimum(limits)
     words = limits.new_full((len(limits), int(max(max_lengths.tolist(), default=0))), pad)
     log_probability = torch.zeros(len(limits), device=limits.device)
     finished = torch.zeros_like(limits, dtype=torch.bool)
@@ -81,9 +89,10 @@ def greedy(
     state, tokens, length = select(state, live), torch.full_like(live, bos), 0
     while len(live):
         log_probs, state = generator.step(tokens, state)
-        continuations = _continuations(log_probability[live].unsqueeze(1), log_probs, bos=bos, pad=pad)
-        total, tokens = continuations.max(dim=1)  # of equals the first
         length += 1
+        continuations = _continuations(log_probability[live].unsqueeze(1), log_probs, bos=bos, pad=pad)
+        continuations[least[live] > length, eos] = -inf
+        total, tokens = continuations.max(dim=1)  # of equals the first
         words[live, length - 1] = tokens
         log_probability[live] = total
         finished[live] = tokens == eos
@@ -109,6 +118,7 @@ def beam_search(
     beam_size: int,
     max_lengths: Tensor,
     score: Score,
+    min_lengths: Tensor | None = None,
     nbest: int = 1,
     bos: int = 1,
     eos: int = 2,
@@ -120,13 +130,14 @@ def beam_search(
     others go on. A sentence leaves the batch as soon as no hypothesis that goes on can still beat the ``nbest``-th best
     of the finished ones, so that leaving early loses nothing.
 
-    ``max_lengths (B,)``, integers on the CPU: the most tokens a hypothesis may have, with </s>; one that is as long and
-    has no </s> is unfinished and comes after all finished ones. A sentence has one hypothesis at least, if only the
-    empty one. <s> and padding are never generated. Of equally likely continuations those of the better hypothesis win,
-    then those of the lower word id.
+    ``max_lengths (B,)``, integers on the CPU: the most tokens a hypothesis may have, with </s>; ``min_lengths``: the
+    fewest. One that is as long as it may be and has no </s> is unfinished and comes after all finished ones. A sentence
+    has one hypothesis at least, if only the empty one. <s> and padding are never generated. Of equally likely
+    continuations those of the better hypothesis win, then those of the lower word id.
     """
     state = generator.start(batch)
     limits = max_lengths.to(device_of(state), torch.int64)
+    least = limits.new_zeros(limits.shape) if min_lengths is None else min_lengths.to(limits).minimum(limits)
     found: list[list[Hypothesis]] = [[] for _ in max_lengths]
 
     live = (limits > 0).nonzero().squeeze(1)  # (L,) the sentences still searched
@@ -137,7 +148,9 @@ def beam_search(
     while len(live):
         log_probs, state = generator.step(tokens, state)
         width, vocabulary = log_probability.shape[1], log_probs.shape[1]
-        log_probability, index = _best(_continuations(log_probability, log_probs, bos=bos, pad=pad), beam_size)
+        continuations = _continuations(log_probability, log_probs, bos=bos, pad=pad)
+        continuations.unflatten(1, (width, vocabulary))[least[live] > words.shape[2] + 1, :, eos] = -inf
+        log_probability, index = _best(continuations, beam_size)
         parent, word = index // vocabulary, index % vocabulary
         words = torch.cat([_reorder(words, parent), word.unsqueeze(2)], dim=2)
         length = limits.new_tensor(words.shape[2])
@@ -168,31 +181,44 @@ def beam_search(
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy:
-    """Greedy search as a setting: translations of at most ``ratio`` x source length + ``extra`` tokens."""
+    """Greedy search as a setting; lengths are in tokens and count </s>, the source's too.
+
+    Translations have at most ``max_length_ratio`` x source length + ``max_length_extra`` tokens, and at least
+    ``min_length_ratio`` x source length.
+    """
 
     max_length_ratio: float = 2.0
     max_length_extra: int = 10
+    min_length_ratio: float = 0.0
     bos: int = 1
     eos: int = 2
     pad: int = 0
 
     def __post_init__(self) -> None:
-        check_limits(self.max_length_ratio, self.max_length_extra)
+        check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
 
     def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
         """One hypothesis for every sentence of ``batch``, in its order."""
-        limits = length_limits(batch, self.max_length_ratio, self.max_length_extra)
-        return greedy(generator, batch, max_lengths=limits, bos=self.bos, eos=self.eos, pad=self.pad)
+        return greedy(
+            generator,
+            batch,
+            max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
+            min_lengths=length_limits(batch, self.min_length_ratio, 0),
+            bos=self.bos,
+            eos=self.eos,
+            pad=self.pad,
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
 class BeamSearch:
-    """Beam search as a setting: translations of at most ``ratio`` x source length + ``extra`` tokens."""
+    """Beam search as a setting; limits on lengths as in ``Greedy``."""
 
     beam_size: int = 5
     length_normalization: Score = field(default_factory=PerToken)
     max_length_ratio: float = 2.0
     max_length_extra: int = 10
+    min_length_ratio: float = 0.0
     bos: int = 1
     eos: int = 2
     pad: int = 0
@@ -200,7 +226,7 @@ class BeamSearch:
     def __post_init__(self) -> None:
         if self.beam_size < 1:
             raise UserError(f"search.beam_size={self.beam_size}: it must be 1 or more")
-        check_limits(self.max_length_ratio, self.max_length_extra)
+        check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
 
     def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
         """The best hypothesis for every sentence of ``batch``, in its order."""
@@ -213,6 +239,7 @@ class BeamSearch:
             batch,
             beam_size=self.beam_size,
             max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
+            min_lengths=length_limits(batch, self.min_length_ratio, 0),
             score=self.length_normalization,
             nbest=count,
             bos=self.bos,
@@ -268,12 +295,16 @@ def _harvest(
 
 
 def length_limits(batch: SourceBatch, ratio: float, extra: int) -> Tensor:
+    """``ratio`` x source length + ``extra``, ``(B,)`` on the CPU."""
     limits: Tensor = (batch.source_lengths.cpu() * ratio).long() + extra
     return limits
 
 
-def check_limits(ratio: float, extra: int) -> None:
+def check_limits(ratio: float, extra: int, least: float = 0.0) -> None:
+    """UserError where one of the settings on lengths is none."""
     if not ratio >= 0:
         raise UserError(f"search.max_length_ratio={ratio}: it must be 0 or more")
+    if not 0 <= least <= ratio:
+        raise UserError(f"search.min_length_ratio={least}: it must be from 0 to max_length_ratio={ratio}")
     if extra < 0:
         raise UserError(f"search.max_length_extra={extra}: it must be 0 or more")
