@@ -48,6 +48,10 @@ class JoeyNMT:
         self.peak_mib = answer["peak"]
         return answer["seconds"]
 
+    def forced_search(self, sources: list[list[int]], beam: int, length: int) -> float:
+        """Seconds to search with every hypothesis made ``length`` tokens long; a beam of 1 is its greedy search."""
+        return self._ask({"source": sources, "beam": beam, "length": length})["seconds"]
+
     def close(self) -> None:
         self._worker.stdin.close()
         self._worker.wait()

@@ -1,7 +1,8 @@
 """Runs in JoeyNMT's own environment: its Bahdanau GRU with input feeding, fed batch after batch through standard input.
 
 First line: the sizes. Every further line: a batch of token ids. Answers with a line of JSON each: seconds of a training
-step as its training loop takes it (masks, loss of log_softmax, clipping, Adam), loss, peak MiB.
+step as its training loop takes it (masks, loss of log_softmax, clipping, Adam), loss, peak MiB. A line with "beam" asks
+for a search instead.
 """
 
 import json
@@ -13,6 +14,7 @@ import torch
 from joeynmt.batch import Batch
 from joeynmt.loss import XentLoss
 from joeynmt.model import build_model
+from joeynmt.search import search
 from joeynmt.vocabulary import Vocabulary
 
 PAD, BOS, EOS, UNK = 0, 1, 2, 3
@@ -75,6 +77,15 @@ def step(model: torch.nn.Module, optimizer: torch.optim.Optimizer, batch: Batch,
     return loss.item()
 
 
+def forced_search(model: torch.nn.Module, source: list[list[int]], beam: int, length: int) -> float:
+    """Seconds to search with every hypothesis made ``length`` tokens long."""
+    batch = batch_of(source, [[BOS, EOS]] * len(source))
+    start = time.perf_counter()
+    with torch.inference_mode():
+        search(model, batch, max_output_length=length, min_output_length=length, beam_size=beam, beam_alpha=1.0)
+    return time.perf_counter() - start
+
+
 def main() -> None:
     sizes = json.loads(sys.stdin.readline())
     torch.manual_seed(1)
@@ -82,7 +93,11 @@ def main() -> None:
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-3)
     print(json.dumps({"parameters": sum(p.numel() for p in model.parameters())}), flush=True)
     for line in sys.stdin:
-        batch = batch_of(**json.loads(line))
+        question = json.loads(line)
+        if "beam" in question:
+            print(json.dumps({"seconds": forced_search(model.eval(), **question)}), flush=True)
+            continue
+        batch = batch_of(**question)
         start = time.perf_counter()
         loss = step(model, optimizer, batch, sizes["bf16"])
         seconds = time.perf_counter() - start

@@ -19,6 +19,7 @@ from search.generators import (
 )
 
 from unrolled.errors import UserError
+from unrolled.models.state import PerSentence
 from unrolled.search.beam import BeamSearch, Greedy, Hypothesis, _best, beam_search, greedy, select
 from unrolled.search.length import GNMT, NoNormalization, PerToken
 
@@ -36,6 +37,42 @@ def search(generator, *sentences, beam_size=3, max_length=7, score=PerToken(), *
 
 
 # ---- the states of generators
+
+
+def test_select_leaves_alone_what_all_hypotheses_of_a_sentence_share():
+    shared, own = torch.tensor([1, 1, 2, 2]), torch.tensor([5, 6, 7, 8])
+    state = (PerSentence((shared, (shared,))), (own,))
+    index = torch.tensor([1, 1, 3, 2])
+    moved = select(state, index, same_sentences=True)
+    assert moved[0] is state[0]
+    assert moved[1][0].tolist() == [6, 6, 8, 7]
+    changed = select(state, torch.tensor([2, 3]))
+    assert type(changed[0]) is PerSentence
+    assert [changed[0][0].tolist(), changed[0][1][0].tolist(), changed[1][0].tolist()] == [[2, 2], [2, 2], [7, 8]]
+
+
+class SharedChain(Watched):
+    """The sentence's number is the same for all its hypotheses, as a translator's annotations are."""
+
+    def start(self, batch):
+        sentence, prefix, place = super().start(batch)
+        return (PerSentence((sentence,)), prefix, place)
+
+    def step(self, tokens, state):
+        (sentence,), prefix, place = state
+        log_probs, (sentence, prefix, place) = super().step(tokens, (sentence, prefix, place))
+        return log_probs, (PerSentence((sentence,)), prefix, place)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 999), beam=st.integers(1, 5), eos_bonus=st.floats(-1, 2))
+def test_a_shared_part_changes_no_result(seed, beam, eos_bonus):
+    options = {"beam_size": beam, "max_lengths": limits(7, 3, 7, 5), "score": PerToken(), "nbest": beam}
+    found = []
+    for kind in (Watched, SharedChain):
+        generator = kind.random(4, 8, 7, seed=seed, eos_bonus=eos_bonus)
+        found.append(beam_search(generator, generator.batch(), **options))
+    assert found[0] == found[1]
 
 
 def test_select_takes_rows_of_every_tensor_and_keeps_the_nesting():

@@ -19,6 +19,7 @@ from unrolled.errors import UserError
 from unrolled.models.fast.additive_attention import AdditiveKernel
 from unrolled.models.fast.gru_attention import GRUAttentionKernel
 from unrolled.models.fast.kernel import AttentionKernel
+from unrolled.models.fast.squash import tanh
 
 Nested = tuple[Any, ...]
 
@@ -77,7 +78,7 @@ class BahdanauAttention(Attention):
         """One step; see the contract."""
         keys, annotations, valid = prepared
         # e_ij = v_a^T tanh(W_a s + U_a h_j)
-        energies = self.energy(torch.tanh(self.query(query).unsqueeze(1) + keys)).squeeze(-1)
+        energies = self.energy(tanh(self.query(query).unsqueeze(1) + keys)).squeeze(-1)
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
 
@@ -173,7 +174,7 @@ class GRUAttention(Attention):
         # r = sigma(W_r s + U_r v_{i-1,j} + Q_r h_j), z = sigma(W_z s + U_z v_{i-1,j} + Q_z h_j)
         r, z = torch.sigmoid(gates + self.recurrent_gates(v)).chunk(2, dim=-1)
         # v~_ij = tanh(W s + U (r * v_{i-1,j}) + Q h_j)
-        candidate = torch.tanh(candidate + self.recurrent(r * v))
+        candidate = tanh(candidate + self.recurrent(r * v))
         # v_ij = (1 - z) v_{i-1,j} + z v~_ij
         v = torch.lerp(v, candidate.to(v.dtype), z.to(v.dtype))
         # e_ij = v_a^T tanh(v_ij)
@@ -271,7 +272,7 @@ class CoverageAttention(Attention):
         keys, annotation_products, annotations, valid = prepared
         (coverage,) = state
         # e_ij = v_a^T tanh(W_a s + U_a h_j + V_a C_{i-1,j})
-        hidden = torch.tanh(self.query(query).unsqueeze(1) + keys + self.coverage(coverage))
+        hidden = tanh(self.query(query).unsqueeze(1) + keys + self.coverage(coverage))
         context, weights = attend(self.energy(hidden).squeeze(-1), annotations, valid)
         # C_ij = GRU(C_{i-1,j}, [alpha_ij; h_j; s])
         inputs = self.update_weight(weights.unsqueeze(-1)) + annotation_products + self.update_query(query).unsqueeze(1)

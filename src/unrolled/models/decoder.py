@@ -20,6 +20,7 @@ from unrolled.models.encoder import mean_annotation
 from unrolled.models.fast.linear import LinearKernel
 from unrolled.models.fast.recurrence import BahdanauRecurrence, CGRURecurrence, Recurrence, RNNsearchRecurrence
 from unrolled.models.fast.unroll import unroll
+from unrolled.models.state import PerSentence
 
 Nested = tuple[Any, ...]
 Features = tuple[Tensor, Tensor]
@@ -85,7 +86,7 @@ class CGRUDecoder(Decoder):
 
     def start(self, annotations: Tensor, valid: Tensor) -> Nested:
         """(prepared sentence, s_0 ``(B, D)``, attention memory)."""
-        prepared = self.attention.prepare(annotations, valid)
+        prepared = PerSentence(self.attention.prepare(annotations, valid))
         s = torch.tanh(self.initial(mean_annotation(annotations, valid)))
         return (prepared, s.to(self.initial.weight.dtype), self.attention.start(prepared))
 
@@ -135,7 +136,7 @@ class BahdanauDecoder(Decoder):
 
     def start(self, annotations: Tensor, valid: Tensor) -> Nested:
         """(prepared sentence, cell state, attention memory)."""
-        prepared = self.attention.prepare(annotations, valid)
+        prepared = PerSentence(self.attention.prepare(annotations, valid))
         h = torch.tanh(self.initial(mean_annotation(annotations, valid))).to(self.initial.weight.dtype)
         _, *rest = self.cell.start(h, h.shape[0])
         return (prepared, (h, *rest), self.attention.start(prepared))
@@ -183,7 +184,7 @@ class RNNsearchDecoder(Decoder):
 
     def start(self, annotations: Tensor, valid: Tensor) -> Nested:
         """(prepared sentence, s_0 ``(B, D)``, attention memory)."""
-        prepared = self.attention.prepare(annotations, valid)
+        prepared = PerSentence(self.attention.prepare(annotations, valid))
         backward_first = annotations[:, 0, annotations.shape[-1] // 2 :]
         s = torch.tanh(self.initial(backward_first))
         return (prepared, s.to(self.initial.weight.dtype), self.attention.start(prepared))

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from unrolled.errors import UserError
+from unrolled.models.state import PerSentence
 from unrolled.search.length import PerToken
 
 Nested = Any
@@ -55,11 +56,17 @@ class Hypothesis:
     finished: bool
 
 
-def select(state: Nested, index: Tensor) -> Nested:
-    """The rows ``index (M,)`` of every tensor ``(N, ...)`` in ``state``: each ``(M, ...)``."""
+def select(state: Nested, index: Tensor, *, same_sentences: bool = False) -> Nested:
+    """The rows ``index (M,)`` of every tensor ``(N, ...)`` in ``state``: each ``(M, ...)``.
+
+    ``same_sentences``: the rows are those of the same sentences in the same places, other hypotheses of them; what is
+    the same for all hypotheses of a sentence then stays where it is.
+    """
     if isinstance(state, Tensor):
         return state.index_select(0, index)
-    return tuple(select(part, index) for part in state)
+    if same_sentences and isinstance(state, PerSentence):
+        return state
+    return type(state)(select(part, index, same_sentences=same_sentences) for part in state)
 
 
 @torch.inference_mode()
@@ -168,7 +175,8 @@ def beam_search(
         attainable = score(log_probability.amax(dim=1), limits[live])
         kept = (~at_limit & (attainable > best_scores[:, -1])).nonzero().squeeze(1)
 
-        state = select(state, (kept.unsqueeze(1) * width + parent[kept]).flatten())
+        same = len(kept) == len(live) and parent.shape[1] == width
+        state = select(state, (kept.unsqueeze(1) * width + parent[kept]).flatten(), same_sentences=same)
         tokens, live, words = word[kept].flatten(), live[kept], words[kept]
         log_probability, best_scores = log_probability[kept], best_scores[kept]
 

@@ -9,6 +9,15 @@ def tanh_(x: Tensor) -> Tensor:
     return x.mul_(2).sigmoid_().mul_(2).sub_(1)
 
 
+def tanh(x: Tensor) -> Tensor:
+    """tanh x, by ``tanh_`` in the place of x where that is quicker and nothing else will need x: in inference on a CPU.
+
+    Not in half precision, whose 2 sigma - 1 would be coarse near 0.
+    """
+    quick = x.device.type == "cpu" and x.dtype.itemsize >= 4 and not torch.is_grad_enabled()
+    return tanh_(x) if quick else torch.tanh(x)
+
+
 def tanh_backward(dy: Tensor, y: Tensor, out: Tensor) -> None:
     """y = tanh(x): dx = (1 - y^2) dy. ``out`` may be ``dy``."""
     torch.ops.aten.tanh_backward.grad_input(dy, y, grad_input=out)

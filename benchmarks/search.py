@@ -1,0 +1,136 @@
+"""Greedy and beam search: sentences and tokens a second, by beam, batch and precision, also against JoeyNMT.
+
+    python benchmarks/search.py --data-root DIR [--joeynmt PYTHON] [--run RUN] [--sentences 256]
+
+DIR holds Multi30k; its test sentences are translated by model=cgru attention=bahdanau of the sizes of 256 in
+train_throughput.py, untrained, with every hypothesis forced to 40 tokens, so that all have the same work. RUN, a
+trained run, adds translations of natural length. Contestants take turns.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+LENGTH, TURNS = 40, 3
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-root", required=True, type=Path)
+    parser.add_argument("--cache", default=str(ROOT / "outputs/cache"))
+    parser.add_argument("--joeynmt", metavar="PYTHON")
+    parser.add_argument("--run")
+    parser.add_argument("--sentences", type=int, default=256)
+    parser.add_argument("--beams", nargs="+", type=int, default=[1, 2, 5, 10])
+    parser.add_argument("--batches", nargs="+", type=int, default=[1, 16, 64, 256])
+    chosen = parser.parse_args()
+    os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
+    os.environ.setdefault("GOMP_CPU_AFFINITY", " ".join(map(str, sorted(os.sched_getaffinity(0)))))
+    sys.path.insert(0, str(ROOT / "src"))
+    from data import module
+
+    from unrolled.training.memory import keep_freed_memory
+
+    keep_freed_memory()
+    tokenizer = module(chosen.data_root, chosen.cache).source_tokenizer
+    lines = (chosen.data_root / "test_2016_flickr.en").read_text("utf-8").splitlines()[: chosen.sentences]
+    ids = sorted(tokenizer.encode(lines), key=len)
+    ours(ids, chosen.beams, chosen.batches)
+    if chosen.joeynmt:
+        against_joeynmt(ids, chosen.joeynmt)
+    if chosen.run:
+        natural(chosen.run, lines, chosen.beams)
+
+
+def forced(model: object, ids: list[list[int]], beam: int, batch: int, precision: str = "fp32") -> float:
+    """Seconds for all sentences."""
+    import torch
+
+    from unrolled.data.batch import make_source_batch
+    from unrolled.search.beam import beam_search, greedy
+    from unrolled.search.length import PerToken
+
+    start = time.perf_counter()
+    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+        for first in range(0, len(ids), batch):
+            some = ids[first : first + batch]
+            lengths = torch.full((len(some),), LENGTH)
+            given = make_source_batch(some, range(len(some)))
+            limits = {"max_lengths": lengths, "min_lengths": lengths}
+            if beam == 1:
+                greedy(model, given, **limits)
+            else:
+                beam_search(model, given, beam_size=beam, score=PerToken(), **limits)
+    return time.perf_counter() - start
+
+
+def ours(ids: list[list[int]], beams: list[int], batches: list[int]) -> None:
+    from scaling import contestant
+
+    model = contestant().model.eval()
+    forced(model, ids[:64], 5, 64)
+    print(f"every hypothesis {LENGTH} tokens, sentences a second\n")
+    print(f"| precision | beam | {' | '.join(f'batch {batch}' for batch in batches)} |")
+    print("| --- | ---: |" + " ---: |" * len(batches))
+    for precision in ("fp32", "bf16"):
+        for beam in beams:
+            rates = []
+            for batch in batches:
+                some = ids if batch >= 16 else ids[:: max(1, len(ids) // 16)]
+                rates.append(len(some) / forced(model, some, beam, batch, precision))
+            print(f"| {precision} | {beam} | {' | '.join(f'{rate:.1f}' for rate in rates)} |", flush=True)
+
+
+def against_joeynmt(ids: list[list[int]], python: str) -> None:
+    from peer import JoeyNMT
+    from scaling import contestant
+
+    model = contestant().model.eval()
+    peer = JoeyNMT(python, model, precision="fp32")
+    ended = [[*row, 2] for row in ids]
+    print("\n| batches of 64 | ours, sentences/s | JoeyNMT 2.3 | its time to ours |\n| --- | ---: | ---: | ---: |")
+    for beam in (1, 5):
+        ways: dict[str, Callable[[int], float]] = {
+            "ours": lambda n, beam=beam: forced(model, ids[n : n + 64], beam, 64),
+            "peer": lambda n, beam=beam: peer.forced_search(ended[n : n + 64], beam, LENGTH),
+        }
+        seconds: dict[str, list[float]] = {name: [] for name in ways}
+        for _ in range(TURNS):
+            for first in range(0, len(ids), 64):
+                for name, way in ways.items():
+                    seconds[name].append(way(first) / len(ids[first : first + 64]))
+        ratio = statistics.median(b / a for a, b in zip(*seconds.values(), strict=True))
+        rates = [1 / statistics.median(times) for times in seconds.values()]
+        print(f"| beam {beam} | {rates[0]:.1f} | {rates[1]:.1f} | {ratio:.2f} |", flush=True)
+    peer.close()
+
+
+def natural(run: str, lines: list[str], beams: list[int]) -> None:
+    from omegaconf import OmegaConf
+
+    from unrolled.configuration import load_translator
+
+    print("\n| natural lengths, trained run | sentences/s | tokens/s |\n| --- | ---: | ---: |")
+    for beam in beams:
+        search = {"_target_": "unrolled.search.beam.BeamSearch", "beam_size": beam}
+        mean = {"_target_": "unrolled.search.ensemble.geometric_mean", "_partial_": True}
+        options = {"run": run, "device": "cpu", "max_tokens": 2000, "search": search, "ensemble": mean}
+        translator = load_translator(OmegaConf.create(options))
+        translator.translations(lines[:32])
+        seconds, tokens = [], 0
+        for _ in range(TURNS):
+            start = time.perf_counter()
+            found = translator.translations(lines)
+            seconds.append(time.perf_counter() - start)
+            tokens = sum(len(best.hypothesis.tokens) + 1 for best, *_ in found)
+        taken = statistics.median(seconds)
+        print(f"| beam {beam} | {len(lines) / taken:.1f} | {tokens / taken:,.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
