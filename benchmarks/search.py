@@ -14,6 +14,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 LENGTH, TURNS = 40, 3
@@ -45,6 +46,7 @@ def main() -> None:
         against_joeynmt(ids, chosen.joeynmt)
     if chosen.run:
         natural(chosen.run, lines, chosen.beams)
+        against_everything(chosen.run, lines)
 
 
 def forced(model: object, ids: list[list[int]], beam: int, batch: int, precision: str = "fp32") -> float:
@@ -130,6 +132,80 @@ def natural(run: str, lines: list[str], beams: list[int]) -> None:
             tokens = sum(len(best.hypothesis.tokens) + 1 for best, *_ in found)
         taken = statistics.median(seconds)
         print(f"| beam {beam} | {len(lines) / taken:.1f} | {tokens / taken:,.0f} |", flush=True)
+
+
+def against_everything(run: str, lines: list[str]) -> None:
+    """Beam 5 at natural lengths against the plain way: every row is kept until the last sentence of a batch is done."""
+    import torch
+    from omegaconf import OmegaConf
+
+    from unrolled.configuration import load_translator
+    from unrolled.data.loader import encode_source
+    from unrolled.search.beam import BeamSearch
+
+    mean = {"_target_": "unrolled.search.ensemble.geometric_mean", "_partial_": True}
+    options = {"run": run, "device": "cpu", "max_tokens": 2000, "ensemble": mean}
+    translator = load_translator(OmegaConf.create(options))
+    member, search = translator.members[0], BeamSearch(beam_size=5)
+    batches = list(encode_source(member.source_tokenizer, lines, max_tokens=2000))
+    ways: dict[str, Callable[[object], object]] = {
+        "ours": lambda batch: search(member.model, batch),
+        "keep everything": lambda batch: keep_everything(member.model, batch, 5),
+    }
+    seconds: dict[str, list[float]] = {name: [] for name in ways}
+    with torch.inference_mode():
+        for _ in range(TURNS):
+            for name, way in ways.items():
+                start = time.perf_counter()
+                for batch in batches:
+                    way(batch)
+                seconds[name].append(time.perf_counter() - start)
+    rates = [len(lines) / statistics.median(times) for times in seconds.values()]
+    ratio = statistics.median(b / a for a, b in zip(*seconds.values(), strict=True))
+    print("\n| natural lengths, beam 5 | ours, sentences/s | keep everything | its time to ours |")
+    print(f"| --- | ---: | ---: | ---: |\n| {len(lines)} sentences | {rates[0]:.1f} | {rates[1]:.1f} | {ratio:.2f} |")
+
+
+def keep_everything(model: Any, batch: Any, beam: int) -> object:
+    """Beam search as it is often written: no row leaves, a finished one goes on with </s> at no cost."""
+    import torch
+
+    from unrolled.search.beam import length_limits
+
+    sentences, most = len(batch.source_lengths), int(length_limits(batch, 2.0, 10).max())
+    state = repeat(model.start(batch), beam)
+    tokens = torch.ones(sentences * beam, dtype=torch.int64)
+    total = torch.tensor([0.0] + [-1e9] * (beam - 1)).repeat(sentences, 1)
+    lengths, ended = torch.zeros(sentences, beam), torch.zeros(sentences, beam, dtype=torch.bool)
+    words = torch.zeros(sentences, beam, 0, dtype=torch.int64)
+    for _ in range(most):
+        log_probs, state = model.step(tokens, state)
+        log_probs = log_probs.unflatten(0, (sentences, beam))
+        log_probs[:, :, :2] = -1e9
+        only_end = torch.full((log_probs.shape[-1],), -1e9).index_fill(0, torch.tensor(2), 0)
+        log_probs = torch.where(ended.unsqueeze(2), only_end, log_probs)
+        total, place = (total.unsqueeze(2) + log_probs).flatten(1).topk(beam)
+        parent, word = place // log_probs.shape[-1], place % log_probs.shape[-1]
+        rows = (torch.arange(sentences).unsqueeze(1) * beam + parent).flatten()
+        state, tokens = reorder(state, rows), word.flatten()
+        words = torch.cat([words.flatten(0, 1)[rows].unflatten(0, (sentences, beam)), word.unsqueeze(2)], dim=2)
+        ended, lengths = ended.gather(1, parent), lengths.gather(1, parent) + ~ended.gather(1, parent)
+        ended = ended | (word == 2)
+        if ended.all():
+            break
+    return words[torch.arange(sentences), (total / lengths).argmax(dim=1)].tolist()
+
+
+def repeat(state: Any, times: int) -> Any:
+    """Every row ``times`` times, in plain tuples."""
+    if isinstance(state, tuple):
+        return tuple(repeat(part, times) for part in state)
+    return state.repeat_interleave(times, 0)
+
+
+def reorder(state: Any, rows: Any) -> Any:
+    """These rows of everything."""
+    return tuple(reorder(part, rows) for part in state) if isinstance(state, tuple) else state[rows]
 
 
 if __name__ == "__main__":

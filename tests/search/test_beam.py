@@ -39,20 +39,19 @@ def search(generator, *sentences, beam_size=3, max_length=7, score=PerToken(), *
 # ---- the states of generators
 
 
-def test_select_leaves_alone_what_all_hypotheses_of_a_sentence_share():
-    shared, own = torch.tensor([1, 1, 2, 2]), torch.tensor([5, 6, 7, 8])
+def test_select_takes_what_belongs_to_sentences_once_for_all_their_hypotheses():
+    shared, own = torch.tensor([1, 2]), torch.tensor([5, 6, 7, 8])
     state = (PerSentence((shared, (shared,))), (own,))
-    index = torch.tensor([1, 1, 3, 2])
-    moved = select(state, index, same_sentences=True)
-    assert moved[0] is state[0]
+    moved = select(state, torch.tensor([1, 1, 3, 2]), torch.tensor([0, 1]))
+    assert moved[0][0] is shared
     assert moved[1][0].tolist() == [6, 6, 8, 7]
-    changed = select(state, torch.tensor([2, 3]))
-    assert type(changed[0]) is PerSentence
-    assert [changed[0][0].tolist(), changed[0][1][0].tolist(), changed[1][0].tolist()] == [[2, 2], [2, 2], [7, 8]]
+    fewer = select(state, torch.tensor([2, 3]), torch.tensor([1]))
+    assert type(fewer[0]) is PerSentence
+    assert [fewer[0][0].tolist(), fewer[0][1][0].tolist(), fewer[1][0].tolist()] == [[2], [2], [7, 8]]
 
 
 class SharedChain(Watched):
-    """The sentence's number is the same for all its hypotheses, as a translator's annotations are."""
+    """The sentence's number stands once for all its hypotheses, as a translator's annotations do."""
 
     def start(self, batch):
         sentence, prefix, place = super().start(batch)
@@ -60,7 +59,8 @@ class SharedChain(Watched):
 
     def step(self, tokens, state):
         (sentence,), prefix, place = state
-        log_probs, (sentence, prefix, place) = super().step(tokens, (sentence, prefix, place))
+        every = sentence.repeat_interleave(len(tokens) // max(1, len(sentence)))
+        log_probs, (_, prefix, place) = super().step(tokens, (every, prefix, place))
         return log_probs, (PerSentence((sentence,)), prefix, place)
 
 

@@ -1,12 +1,13 @@
 """Attention mechanisms, one class an equation, all with the same three verbs and no state on the module.
 
-Letters: B batch, S source length, Q query size, C annotation size, A attention size.
+Letters: B sentences, N hypotheses of them, S source length, Q query size, C annotation size, A attention size.
 
 * ``prepare(annotations (B, S, C), valid (B, S)) -> prepared``: whatever depends on the sentence alone, once;
 * ``start(prepared) -> state``: ``()``, or the attention memory before the first target word;
-* ``step(query (B, Q), prepared, state) -> context (B, C), weights (B, S), state``: padding gets weight exactly 0.
+* ``step(query (N, Q), prepared, state) -> context (N, C), weights (N, S), state``: padding gets weight exactly 0.
 
-``prepared`` and ``state`` are nested tuples of tensors whose first dimension is the batch.
+``prepared`` and ``state`` are nested tuples of tensors whose first dimension is B and N. N = B, or in search N = B K, K
+hypotheses of each sentence, one sentence after the other: nothing of a sentence is repeated for its hypotheses.
 In the equations s is the query, h_j an annotation, i counts target steps and j source positions.
 """
 
@@ -36,7 +37,7 @@ class Attention(nn.Module):
         raise NotImplementedError
 
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
-        """``(B, Q)`` -> context ``(B, C)``, weights ``(B, S)``, the next attention memory."""
+        """``(N, Q)`` -> context ``(N, C)``, weights ``(N, S)``, the next attention memory."""
         raise NotImplementedError
 
     def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel | None:
@@ -47,14 +48,31 @@ class Attention(nn.Module):
 def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
     """Soft-max over the valid positions, and the weighted annotations.
 
-    ``(B, S)``, ``(B, S, C)``, bool ``(B, S)`` -> context ``(B, C)``, weights ``(B, S)``. Every sentence needs one valid
+    ``(N, S)``, ``(B, S, C)``, bool ``(B, S)`` -> context ``(N, C)``, weights ``(N, S)``. Every sentence needs one valid
     position. cGRU note eqs 6-7: alpha_ij = exp(e_ij) / sum_k exp(e_kj), c = sum_j alpha_ij h_j.
     """
     if energies.dtype.itemsize < 4:
         energies = energies.float()  # half precision would not sum to one
-    weights = torch.softmax(energies.masked_fill(~valid, float("-inf")), dim=-1)
-    context = torch.bmm(weights.to(annotations.dtype).unsqueeze(1), annotations).squeeze(1)
-    return context, weights
+    energies = by_sentence(energies, valid)
+    weights = torch.softmax(energies.masked_fill(~valid.unsqueeze(1), float("-inf")), dim=-1)
+    context = torch.bmm(weights.to(annotations.dtype), annotations)
+    return context.flatten(0, 1), weights.flatten(0, 1)
+
+
+def by_sentence(of_hypotheses: Tensor, of_sentences: Tensor) -> Tensor:
+    """``(B K, ...)`` beside ``(B, ...)`` -> ``(B, K, ...)``."""
+    return of_hypotheses.unflatten(0, (len(of_sentences), -1))
+
+
+def add(of_hypotheses: Tensor, of_sentences: Tensor) -> Tensor:
+    """``(B K, X)`` or ``(B K, S, X)``, and ``(B, S, X)`` -> each hypothesis plus its sentence, ``(B K, S, X)``."""
+    hypotheses = of_hypotheses if of_hypotheses.dim() == 3 else of_hypotheses.unsqueeze(1)
+    return (by_sentence(hypotheses, of_sentences) + of_sentences.unsqueeze(1)).flatten(0, 1)
+
+
+def products(queries: Tensor, keys: Tensor) -> Tensor:
+    """The inner product of every hypothesis and position: ``(B K, X)``, ``(B, S, X)`` -> ``(B K, S)``."""
+    return torch.bmm(by_sentence(queries.to(keys.dtype), keys), keys.transpose(1, 2)).flatten(0, 1)
 
 
 class BahdanauAttention(Attention):
@@ -78,7 +96,7 @@ class BahdanauAttention(Attention):
         """One step; see the contract."""
         keys, annotations, valid = prepared
         # e_ij = v_a^T tanh(W_a s + U_a h_j)
-        energies = self.energy(tanh(self.query(query).unsqueeze(1) + keys)).squeeze(-1)
+        energies = self.energy(tanh(add(self.query(query), keys))).squeeze(-1)
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
 
@@ -110,7 +128,7 @@ class DotAttention(Attention):
         """One step; see the contract."""
         annotations, valid = prepared
         # e_ij = s^T h_j
-        energies = torch.bmm(annotations, query.to(annotations.dtype).unsqueeze(-1)).squeeze(-1)
+        energies = products(query, annotations)
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
 
@@ -134,7 +152,7 @@ class GeneralAttention(Attention):
         """One step; see the contract."""
         keys, annotations, valid = prepared
         # e_ij = s^T W_a h_j
-        energies = torch.bmm(keys, query.to(keys.dtype).unsqueeze(-1)).squeeze(-1)
+        energies = products(query, keys)
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
 
@@ -166,11 +184,11 @@ class GRUAttention(Attention):
         return (self.recurrent.weight.new_zeros(batch, length, self.size),)
 
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
-        """One step; the memory is v ``(B, S, A)``."""
+        """One step; the memory is v ``(N, S, A)``."""
         keys, annotations, valid = prepared
         (v,) = state
         # W s + Q h_j, for both gates and the candidate
-        gates, candidate = (self.query(query).unsqueeze(1) + keys).split([2 * self.size, self.size], dim=-1)
+        gates, candidate = add(self.query(query), keys).split([2 * self.size, self.size], dim=-1)
         # r = sigma(W_r s + U_r v_{i-1,j} + Q_r h_j), z = sigma(W_z s + U_z v_{i-1,j} + Q_z h_j)
         r, z = torch.sigmoid(gates + self.recurrent_gates(v)).chunk(2, dim=-1)
         # v~_ij = tanh(W s + U (r * v_{i-1,j}) + Q h_j)
@@ -217,15 +235,15 @@ class PooledGRUAttention(Attention):
         return (zeros(batch, length, self.size), zeros(batch, self.size))
 
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
-        """One step; the memory is v ``(B, S, A)`` and its pool ``(B, A)``."""
+        """One step; the memory is v ``(N, S, A)`` and its pool ``(N, A)``."""
         keys, annotations, valid = prepared
         v, pooled = state
         # (W_r s + U_r v_{i-1}, W_z s + U_z v_{i-1}) + Q h_j; the sum over the sentence side happens once a step
         query_gates, query_candidate = self.query(query).split([2 * self.size, self.size], dim=-1)
         key_gates, key_candidate = keys.split([2 * self.size, self.size], dim=-1)
-        r, z = torch.sigmoid((query_gates + self.recurrent_gates(pooled)).unsqueeze(1) + key_gates).chunk(2, dim=-1)
+        r, z = torch.sigmoid(add(query_gates + self.recurrent_gates(pooled), key_gates)).chunk(2, dim=-1)
         # v~_ij = tanh(W s + U (r_ij * v_{i-1}) + Q h_j)
-        candidate = torch.tanh(query_candidate.unsqueeze(1) + self.recurrent(r * pooled.unsqueeze(1)) + key_candidate)
+        candidate = tanh(add(query_candidate.unsqueeze(1) + self.recurrent(r * pooled.unsqueeze(1)), key_candidate))
         # v_ij = (1 - z) v_{i-1,j} + z v~_ij
         v = torch.lerp(v, candidate.to(v.dtype), z.to(v.dtype))
         # e_ij = v_a^T tanh(v_ij)
@@ -268,16 +286,16 @@ class CoverageAttention(Attention):
         return (self.recurrent.weight.new_zeros(batch, length, self.coverage_size),)
 
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
-        """One step; the memory is the coverage C ``(B, S, coverage size)``."""
+        """One step; the memory is the coverage C ``(N, S, coverage size)``."""
         keys, annotation_products, annotations, valid = prepared
         (coverage,) = state
         # e_ij = v_a^T tanh(W_a s + U_a h_j + V_a C_{i-1,j})
-        hidden = tanh(self.query(query).unsqueeze(1) + keys + self.coverage(coverage))
+        hidden = tanh(add(self.query(query), keys) + self.coverage(coverage))
         context, weights = attend(self.energy(hidden).squeeze(-1), annotations, valid)
         # C_ij = GRU(C_{i-1,j}, [alpha_ij; h_j; s])
-        inputs = self.update_weight(weights.unsqueeze(-1)) + annotation_products + self.update_query(query).unsqueeze(1)
+        inputs = self.update_weight(weights.unsqueeze(-1)) + add(self.update_query(query), annotation_products)
         gates, candidate = inputs.split([2 * self.coverage_size, self.coverage_size], dim=-1)
         r, u = torch.sigmoid(gates + self.recurrent_gates(coverage)).chunk(2, dim=-1)
-        candidate = torch.tanh(candidate + self.recurrent(r * coverage))
+        candidate = tanh(candidate + self.recurrent(r * coverage))
         coverage = torch.lerp(coverage, candidate.to(coverage.dtype), u.to(coverage.dtype))
         return context, weights, (coverage,)

@@ -23,6 +23,7 @@ from unrolled.errors import UserError
 from unrolled.models.fast.kernel import CellKernel
 from unrolled.models.fast.reset_after import ResetAfterKernel
 from unrolled.models.fast.reset_before import ResetBeforeKernel
+from unrolled.models.fast.squash import tanh
 from unrolled.models.fast.tanh import TanhKernel
 from unrolled.models.fast.unroll_cell import unroll_cell
 
@@ -93,7 +94,7 @@ class TanhCell(Cell):
         """One step: ``(B, H)``, ``((B, H),)`` -> ``((B, H),)``."""
         (h,) = state
         # h_t = tanh(W x_{t-1} + U h_{t-1} + b)
-        return (torch.tanh(projected + self.recurrent(h)).to(h.dtype),)
+        return (tanh(projected + self.recurrent(h)).to(h.dtype),)
 
     def kernel(self) -> CellKernel:
         """See the contract."""
@@ -129,7 +130,7 @@ class GRUResetBefore(Cell):
         # r = sigma(W_r x + U_r h + b_r), u = sigma(W_u x + U_u h + b_u)
         r, u = torch.sigmoid(x_gates + self.recurrent_gates(h)).chunk(2, dim=-1)
         # candidate = tanh(W x + U (r * h) + b)
-        candidate = torch.tanh(x + self.recurrent(r * h))
+        candidate = tanh(x + self.recurrent(r * h))
         # h = (1 - u) h + u candidate
         return (torch.lerp(h, candidate.to(h.dtype), u.to(h.dtype)),)
 
@@ -168,7 +169,7 @@ class GRUResetAfter(Cell):
         # r = sigma(W_r x + U_r s), z = sigma(W_z x + U_z s)
         r, z = torch.sigmoid(x_gates + s_gates).chunk(2, dim=-1)
         # candidate = tanh(W x + r * (U s))
-        candidate = torch.tanh(torch.addcmul(x, r, us))
+        candidate = tanh(torch.addcmul(x, r, us))
         # s = (1 - z) candidate + z s
         return (torch.lerp(candidate.to(s.dtype), s, z.to(s.dtype)),)
 

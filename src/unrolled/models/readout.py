@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from unrolled.models.decoder import Features
+from unrolled.models.fast.squash import tanh
 
 
 class DeepReadout(nn.Module):
@@ -33,7 +34,7 @@ class DeepReadout(nn.Module):
     def hidden(self, features: Features, embeddings: Tensor) -> Tensor:
         """t = tanh(W_s s + W_y E y + W_c c): ((N, D), (N, C)), (N, E) -> (N, E)."""
         s, c = features
-        return self.dropout(torch.tanh(self.state(s) + self.embedding(embeddings) + self.context(c)))
+        return self.dropout(tanh(self.state(s) + self.embedding(embeddings) + self.context(c)))
 
 
 class MaxoutReadout(nn.Module):

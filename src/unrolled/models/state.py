@@ -2,7 +2,7 @@
 
 
 class PerSentence(tuple):  # type: ignore[type-arg]
-    """A part of a state whose rows are alike for all hypotheses of a sentence: search need not reorder those.
+    """A part of a state that belongs to the sentence: one row for all its hypotheses, whatever search does with them.
 
     In every way else a tuple of tensors, their first dimension the batch.
     """

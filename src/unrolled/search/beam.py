@@ -14,6 +14,7 @@ from torch import Tensor
 
 from unrolled.errors import UserError
 from unrolled.models.state import PerSentence
+from unrolled.search.inference import inference
 from unrolled.search.length import PerToken
 
 Nested = Any
@@ -56,20 +57,19 @@ class Hypothesis:
     finished: bool
 
 
-def select(state: Nested, index: Tensor, *, same_sentences: bool = False) -> Nested:
+def select(state: Nested, index: Tensor, sentences: Tensor | None = None) -> Nested:
     """The rows ``index (M,)`` of every tensor ``(N, ...)`` in ``state``: each ``(M, ...)``.
 
-    ``same_sentences``: the rows are those of the same sentences in the same places, other hypotheses of them; what is
-    the same for all hypotheses of a sentence then stays where it is.
+    Of parts with one row a sentence those of the ``sentences (L,)``, which rise: as many as there are means all.
     """
     if isinstance(state, Tensor):
-        return state.index_select(0, index)
-    if same_sentences and isinstance(state, PerSentence):
-        return state
-    return type(state)(select(part, index, same_sentences=same_sentences) for part in state)
+        return state if index is sentences and len(index) == len(state) else state.index_select(0, index)
+    if sentences is not None and isinstance(state, PerSentence):
+        index = sentences
+    return type(state)(select(part, index, sentences) for part in state)
 
 
-@torch.inference_mode()
+@inference
 def greedy(
     generator: Generator,
     batch: Any,
@@ -97,11 +97,11 @@ def greedy(
     while len(live):
         log_probs, state = generator.step(tokens, state)
         length += 1
-        continuations = _continuations(log_probability[live].unsqueeze(1), log_probs, bos=bos, pad=pad)
-        continuations[least[live] > length, eos] = -inf
-        total, tokens = continuations.max(dim=1)  # of equals the first
+        following, candidates = _likeliest(log_probs, 1, never=(bos, pad), later=eos, early=least[live] > length)
+        log_p, place = following.max(dim=1)
+        tokens = candidates.gather(1, place.unsqueeze(1)).squeeze(1)
         words[live, length - 1] = tokens
-        log_probability[live] = total
+        log_probability[live] += log_p
         finished[live] = tokens == eos
 
         going_on = (tokens != eos) & (limits[live] > length)
@@ -117,7 +117,7 @@ def greedy(
     ]
 
 
-@torch.inference_mode()
+@inference
 def beam_search(
     generator: Generator,
     batch: Any,
@@ -140,7 +140,7 @@ def beam_search(
     ``max_lengths (B,)``, integers on the CPU: the most tokens a hypothesis may have, with </s>; ``min_lengths``: the
     fewest. One that is as long as it may be and has no </s> is unfinished and comes after all finished ones. A sentence
     has one hypothesis at least, if only the empty one. <s> and padding are never generated. Of equally likely
-    continuations those of the better hypothesis win, then those of the lower word id.
+    continuations those of the better hypothesis win, then likelier words, then those of the lower id.
     """
     state = generator.start(batch)
     limits = max_lengths.to(device_of(state), torch.int64)
@@ -154,11 +154,12 @@ def beam_search(
     state, tokens = select(state, live), torch.full_like(live, bos)
     while len(live):
         log_probs, state = generator.step(tokens, state)
-        width, vocabulary = log_probability.shape[1], log_probs.shape[1]
-        continuations = _continuations(log_probability, log_probs, bos=bos, pad=pad)
-        continuations.unflatten(1, (width, vocabulary))[least[live] > words.shape[2] + 1, :, eos] = -inf
+        width = log_probability.shape[1]
+        early = (least[live] > words.shape[2] + 1).repeat_interleave(width)
+        following, candidates = _likeliest(log_probs, beam_size, never=(bos, pad), later=eos, early=early)
+        continuations = (log_probability.unsqueeze(2) + following.unflatten(0, (-1, width))).flatten(1)
         log_probability, index = _best(continuations, beam_size)
-        parent, word = index // vocabulary, index % vocabulary
+        parent, word = index // following.shape[1], candidates.reshape(len(live), -1).gather(1, index)
         words = torch.cat([_reorder(words, parent), word.unsqueeze(2)], dim=2)
         length = limits.new_tensor(words.shape[2])
 
@@ -175,8 +176,7 @@ def beam_search(
         attainable = score(log_probability.amax(dim=1), limits[live])
         kept = (~at_limit & (attainable > best_scores[:, -1])).nonzero().squeeze(1)
 
-        same = len(kept) == len(live) and parent.shape[1] == width
-        state = select(state, (kept.unsqueeze(1) * width + parent[kept]).flatten(), same_sentences=same)
+        state = select(state, (kept.unsqueeze(1) * width + parent[kept]).flatten(), kept)
         tokens, live, words = word[kept].flatten(), live[kept], words[kept]
         log_probability, best_scores = log_probability[kept], best_scores[kept]
 
@@ -263,12 +263,16 @@ def device_of(state: Nested) -> torch.device | None:
     return next((device for part in state if (device := device_of(part))), None)
 
 
-def _continuations(log_probability: Tensor, log_probs: Tensor, *, bos: int, pad: int) -> Tensor:
-    """log p of every hypothesis ``(L, K)`` followed by every word ``(L * K, V)``: ``(L, K * V)`` in float32."""
-    total = log_probability.unsqueeze(2) + log_probs.float().reshape(*log_probability.shape, -1)
-    total[:, :, bos] = -inf
-    total[:, :, pad] = -inf
-    return total.flatten(1)
+def _likeliest(
+    log_probs: Tensor, count: int, *, never: tuple[int, int], later: int, early: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The ``count`` likeliest words of each row of ``(N, V)``, and a few more: log p in float32, and word, ``(N, M)``.
+
+    log p is -inf for the words that ``never`` come, and for ``later`` in the rows that are still too ``early (N,)``.
+    """
+    log_p, word = _best(log_probs, min(count + len(never) + 1, log_probs.shape[1]))
+    out = (word == never[0]) | (word == never[1]) | ((word == later) & early.unsqueeze(1))
+    return log_p.float().masked_fill(out, -inf), word
 
 
 def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
@@ -280,9 +284,12 @@ def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     greatest, index = values.topk(min(count + 1, width))  # one more than asked shows equals on the border
     index = index[:, :count].sort(dim=1).values
     if count < width:
-        tied = (greatest[:, -2] == greatest[:, -1]) & greatest[:, -1].isfinite()
+        border = greatest[:, count - 1 : count]
+        tied = (border == greatest[:, count:]).squeeze(1) & border.squeeze(1).isfinite()
         if tied.any():
-            index[tied] = values[tied].sort(dim=1, descending=True, stable=True).indices[:, :count].sort(dim=1).values
+            above, level = values[tied] > border[tied], values[tied] == border[tied]
+            first = level.cumsum(dim=1) <= count - above.sum(dim=1, keepdim=True)
+            index[tied] = (above | (level & first)).nonzero()[:, 1].view(-1, count)
     greatest, order = values.gather(1, index).sort(dim=1, descending=True, stable=True)
     return greatest, index.gather(1, order)
 

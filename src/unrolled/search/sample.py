@@ -8,6 +8,7 @@ from torch import Tensor
 
 from unrolled.errors import UserError
 from unrolled.search.beam import Generator, Hypothesis, SourceBatch, check_limits, device_of, length_limits, select
+from unrolled.search.inference import inference
 
 
 def sharpen(log_probs: Tensor, *, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
@@ -28,7 +29,7 @@ def sharpen(log_probs: Tensor, *, temperature: float, top_k: int | None, top_p: 
     return log_probs
 
 
-@torch.inference_mode()
+@inference
 def sample(
     generator: Generator,
     batch: object,

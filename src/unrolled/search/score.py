@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from unrolled.search.beam import Generator
+from unrolled.search.inference import inference
 
 
 class TargetBatch(Protocol):
@@ -17,7 +18,7 @@ class TargetBatch(Protocol):
     """``(B,)`` on the CPU, with <s> and </s>."""
 
 
-@torch.inference_mode()
+@inference
 def score(generator: Generator, batch: Any) -> list[list[float]]:
     """For each sentence of ``batch`` log p(y_j | y_<j), natural, of every word and of </s>.
 

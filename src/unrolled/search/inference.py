@@ -1,0 +1,32 @@
+"""How every search runs a generator: without gradients, its weights prepared once for all steps."""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, ParamSpec, TypeVar
+
+import torch
+from torch import nn
+
+from unrolled.models.fast.frozen import frozen
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def inference(search: Callable[P, R]) -> Callable[P, R]:
+    """Decorate a function whose first argument is a generator."""
+
+    @functools.wraps(search)
+    def run(*args: P.args, **options: P.kwargs) -> R:
+        with torch.inference_mode(), frozen(models(args[0])):
+            return search(*args, **options)
+
+    return run
+
+
+def models(generator: Any) -> Iterator[nn.Module]:
+    """The networks of which ``generator`` consists: itself, or its ``members``'."""
+    if isinstance(generator, nn.Module):
+        yield generator
+    for member in getattr(generator, "members", ()):
+        yield from models(member)

@@ -1,0 +1,76 @@
+"""Linear layers with weights packed for the time of a search give their own products, and are themselves afterwards."""
+
+import pytest
+import torch
+from torch import nn
+
+from unrolled.models.fast import packing
+from unrolled.models.fast.frozen import Product, frozen
+from unrolled.search.inference import inference, models
+
+
+def network(seed=70):
+    torch.manual_seed(seed)
+    return nn.Sequential(nn.Linear(7, 40), nn.Tanh(), nn.Linear(40, 33, bias=False), nn.Linear(33, 1))
+
+
+def replaced(model):
+    return [layer for layer in model if "forward" in vars(layer)]
+
+
+@pytest.mark.skipif(not packing.packs(torch.float32), reason="this torch cannot pack weights here")
+@pytest.mark.parametrize("shape", [(5, 7), (1, 7), (2, 3, 7)])
+def test_the_same_products_within_and_nothing_left_behind(shape):
+    model, x = network(), torch.randn(shape)
+    expected = model(x).detach()
+    with torch.inference_mode(), frozen([model]):
+        assert replaced(model) == [model[0], model[2]]
+        torch.testing.assert_close(model(x), expected)
+    assert replaced(model) == []
+    with torch.no_grad():
+        model[0].weight.mul_(2)
+    with torch.inference_mode():
+        changed = model(x)
+        assert not torch.allclose(changed, expected)
+        with frozen([model]):
+            torch.testing.assert_close(model(x), changed)
+
+
+@pytest.mark.skipif(not packing.packs(torch.bfloat16), reason="this torch cannot pack bf16 weights here")
+def test_autocast_lowers_frozen_products_as_it_does_others():
+    model, x = network(), torch.randn(4, 7)
+    with torch.inference_mode(), torch.autocast("cpu", torch.bfloat16):
+        expected = model(x)
+        with frozen([model]):
+            assert isinstance(model[0].forward, Product)
+            found = model(x)
+    assert found.dtype == expected.dtype == torch.bfloat16
+    torch.testing.assert_close(found, expected, rtol=0.02, atol=0.02)
+
+
+def test_layers_are_restored_after_an_error_and_float64_is_left_alone():
+    model = network()
+    with pytest.raises(ZeroDivisionError), frozen([model]):
+        raise ZeroDivisionError
+    assert replaced(model) == []
+    with frozen([model.double()]):
+        assert replaced(model) == []
+
+
+class Several:
+    def __init__(self, *members):
+        self.members = members
+
+
+def test_a_search_freezes_every_network_of_its_generator():
+    one, other, third = network(), network(1), network(2)
+    assert list(models(Several(one, Several(other), object(), third))) == [one, other, third]
+
+    @inference
+    def search(generator, *, word):
+        assert torch.is_inference_mode_enabled()
+        return word, [len(replaced(model)) for model in generator.members]
+
+    count = 2 if packing.packs(torch.float32) else 0
+    assert search(Several(one, other), word=3) == (3, [count, count])
+    assert replaced(one) == []
