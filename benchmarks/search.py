@@ -119,7 +119,7 @@ def natural(run: str, lines: list[str], beams: list[int]) -> None:
 
     print("\n| natural lengths, trained run | sentences/s | tokens/s |\n| --- | ---: | ---: |")
     for beam in beams:
-        search = {"_target_": "unrolled.search.beam.BeamSearch", "beam_size": beam}
+        search = {"_target_": "unrolled.search.settings.BeamSearch", "beam_size": beam}
         mean = {"_target_": "unrolled.search.ensemble.geometric_mean", "_partial_": True}
         options = {"run": run, "device": "cpu", "max_tokens": 2000, "search": search, "ensemble": mean}
         translator = load_translator(OmegaConf.create(options))
@@ -141,7 +141,7 @@ def against_everything(run: str, lines: list[str]) -> None:
 
     from unrolled.configuration import load_translator
     from unrolled.data.loader import encode_source
-    from unrolled.search.beam import BeamSearch
+    from unrolled.search.settings import BeamSearch
 
     mean = {"_target_": "unrolled.search.ensemble.geometric_mean", "_partial_": True}
     options = {"run": run, "device": "cpu", "max_tokens": 2000, "ensemble": mean}
@@ -170,7 +170,7 @@ def keep_everything(model: Any, batch: Any, beam: int) -> object:
     """Beam search as it is often written: no row leaves, a finished one goes on with </s> at no cost."""
     import torch
 
-    from unrolled.search.beam import length_limits
+    from unrolled.search.length import length_limits
 
     sentences, most = len(batch.source_lengths), int(length_limits(batch, 2.0, 10).max())
     state = repeat(model.start(batch), beam)

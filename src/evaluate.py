@@ -14,6 +14,7 @@ from unrolled.data.text import unequal
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import alignment_scores, read_alignments
 from unrolled.metrics.translation import bleu_by_length, translation_scores
+from unrolled.training.inference import total
 from unrolled.training.pictures import save_alignments
 from unrolled.training.results import show_results
 
@@ -47,7 +48,7 @@ def evaluate_run(config: DictConfig) -> None:
     hypotheses = translator.translate(sources)
     scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}
     scores = translation_scores(hypotheses, references, **scoring)
-    likelihood = translator.likelihood(sources, references)
+    likelihood = total(translator.score(sources, references))
     results = {"split": config.split, "sentences": len(sources)}
     results |= {"bleu": scores.bleu, "chrf": scores.chrf, "ter": scores.ter}
     results |= {"loss": likelihood.loss, "perplexity": likelihood.perplexity}

@@ -3,12 +3,12 @@
 import logging
 import sys
 from contextlib import ExitStack
-from itertools import islice
 from pathlib import Path
 
 from omegaconf import DictConfig
 
 from unrolled.configuration import command, load_translator
+from unrolled.data.stream import arriving
 from unrolled.data.text import decode_lines
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import pharaoh
@@ -30,8 +30,8 @@ def main(config: DictConfig) -> None:
     with ExitStack() as files:
         links = config.alignment and files.enter_context(Path(config.alignment).open("w", encoding="utf-8"))
         weights = config.weights and files.enter_context(MatrixFile(Path(config.weights)))
-        while chunk := list(islice(lines, config.lines)):
-            chunk = shortened(chunk, done, translator, config)
+        for arrived in arriving(lines, config.lines):
+            chunk = shortened(arrived, done, translator, config)
             outputs = translator.translations(chunk, config.nbest)
             for number, nbest in enumerate(outputs, start=done):
                 sys.stdout.buffer.writelines(f"{line(number, best, config.nbest)}\n".encode() for best in nbest)

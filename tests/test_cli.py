@@ -319,14 +319,94 @@ def test_translate_samples(moved, trained):
     assert sampled[3] == greedy
 
 
-def test_a_language_model_is_sampled_from(tmp_path):
-    sizes = ["model.embedding_size=8", "model.hidden_size=7", "logger=csv", "trainer.max_steps=2"]
-    train(tmp_path, "model=rnn_lm", *TINY, *sizes, folder="lm")
-    done = run_script("sample.py", "run=lm", "number=7", "max_length=5", "batch=3", cwd=tmp_path)
+@pytest.fixture(scope="module")
+def language_model(tmp_path_factory):
+    """A language model of the translator's target side, briefly trained."""
+    sizes = ["model.embedding_size=8", "model.hidden_size=7", "logger=csv", "trainer.max_epochs=2"]
+    return train(tmp_path_factory.mktemp("language_model"), "model=rnn_lm", *TINY, *sizes, "seed=0", folder="lm")
+
+
+def test_a_language_model_is_sampled_from(language_model, tmp_path):
+    options = [f"run={language_model}", "number=7", "max_length=5", "batch=3"]
+    done = run_script("sample.py", *options, cwd=tmp_path)
     assert len(done.stdout.splitlines()) == 7
-    again = call_script("sample.py", "run=lm", "number=7", "max_length=5", "batch=3", cwd=tmp_path)
+    again = call_script("sample.py", *options, cwd=tmp_path)
     assert again.stdout == done.stdout
-    assert call_script("score.py", "run=lm", "source=lm/config.yaml", "target=lm/config.yaml", cwd=tmp_path).status == 2
+
+
+def test_a_language_model_scores_sentences(language_model, trained, tmp_path):
+    text = corpus(language_model.parent, "test", "target").read_text(encoding="utf-8")
+    done = run_script("score.py", f"run={language_model}", "lines=4", cwd=tmp_path, text=text)
+    numbers = [float(line) for line in done.stdout.splitlines()]
+    detailed = call_script("score.py", f"run={language_model}", "detail=tokens", cwd=tmp_path, text=text).stdout
+    tokens = [json.loads(line)["tokens"] for line in detailed.splitlines()]
+    assert [sum(p for _, p in sentence) for sentence in tokens] == pytest.approx(numbers, abs=1e-5)
+    perplexity = math.exp(-sum(numbers) / sum(map(len, tokens)))
+    assert perplexity == pytest.approx(results(language_model)["test/perplexity"], rel=1e-5)
+    reversed_ = call_script(
+        "score.py", f"run={language_model}", cwd=tmp_path, text="".join(text.splitlines(True)[::-1])
+    )
+    assert [float(line) for line in reversed_.stdout.splitlines()] == pytest.approx(numbers[::-1], abs=1e-4)
+    refused = call_script("score.py", f"run={language_model}", *pair(trained), cwd=tmp_path)
+    assert (refused.status, "is a language model" in refused.stderr) == (2, True)
+
+
+def test_a_language_model_advises_the_beam(language_model, moved, trained):
+    folder, elsewhere = moved
+    source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
+    found = {
+        weight: call_script(
+            "translate.py",
+            f"run={folder}",
+            f"search.language_model={language_model}",
+            f"search.language_model_weight={weight}",
+            cwd=elsewhere,
+            text=source,
+        ).stdout
+        for weight in (0, 1)
+    }
+    assert found[0] == (folder / "translations" / "test.txt").read_text(encoding="utf-8") != found[1]
+    sizes = ["model.embedding_size=8", "model.hidden_size=7", "logger=csv", "trainer.max_steps=1"]
+    train(elsewhere, "model=rnn_lm", *TINY, *sizes, "data.grammar.vocabulary_size=50", folder="words_lm")
+    mistakes = {"words_lm": "another vocabulary", str(folder): "is a translator", "nowhere": "there is no"}
+    for run, message in mistakes.items():
+        refused = call_script("translate.py", f"run={folder}", f"search.language_model={run}", cwd=elsewhere, text="a")
+        assert (refused.status, len(refused.stderr.splitlines())) == (2, 1)
+        assert message in refused.stderr
+
+
+def test_translations_in_lower_precision_and_with_coverage(moved, trained):
+    folder, elsewhere = moved
+    source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
+    options = [f"run={folder}", "nbest=2"]
+    plain, lowered, covered = (
+        call_script("translate.py", *options, *more, cwd=elsewhere, text=source).stdout
+        for more in ([], ["precision=bf16-mixed"], ["search.coverage_penalty=0.3"])
+    )
+    assert len(plain.splitlines()) == len(lowered.splitlines()) == len(covered.splitlines()) == 22
+    assert plain != lowered
+    assert plain != covered
+    refused = call_script("translate.py", f"run={folder}", "precision=bf61", cwd=elsewhere, text="a")
+    assert (refused.status, "bf16-mixed" in refused.stderr) == (2, True)
+
+
+def test_translate_answers_in_a_conversation_and_ends_quietly_when_nobody_listens(moved):
+    folder, elsewhere = moved
+    command = [sys.executable, str(ROOT / "src" / "translate.py"), f"run={folder}", "search=greedy"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    process = subprocess.Popen(command, cwd=elsewhere, text=True, encoding="utf-8", **pipes)
+    answers = []
+    for line in ("a b c\n", "b\n"):
+        process.stdin.write(line)
+        process.stdin.flush()
+        answers.append(process.stdout.readline())  # before the next line is there
+    assert all(answers)
+    process.stdout.close()
+    process.stdin.write("a b c\n" * 3)
+    process.stdin.close()
+    stderr = process.stderr.read()
+    process.stderr.close()
+    assert (process.wait(timeout=60), "Traceback" in stderr) == (141, False)
 
 
 @pytest.mark.slow

@@ -35,8 +35,8 @@ from unrolled.data.tokenizer import Tokenizer, load_tokenizers
 from unrolled.errors import UserError
 from unrolled.models.language_model import RecurrentLanguageModel
 from unrolled.models.translator import Translator
-from unrolled.search.beam import Greedy
-from unrolled.training.inference import Member, TrainedTranslator, load_weights
+from unrolled.search.settings import Greedy
+from unrolled.training.inference import Member, TrainedLanguageModel, TrainedTranslator, load_weights
 from unrolled.training.loggers import csv_logger
 from unrolled.training.modules import LanguageModeling, Translation
 
@@ -99,11 +99,14 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
 
 @contextmanager
 def _status() -> Iterator[None]:
-    """Turn a user's mistake into one line on stderr and exit status 2, and an interruption into 130."""
+    """A user's mistake: one line on stderr and exit status 2; an interruption: 130; a closed pipe: 141."""
     try:
         yield
     except KeyboardInterrupt:
         sys.exit(130)
+    except BrokenPipeError:  # whoever read our output, such as head, wants no more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
     except Exception as problem:
         line = _users_mistake(problem)
         if line is None:
@@ -210,9 +213,18 @@ def build_model(config: DictConfig, *, source_vocabulary: int | None, target_voc
     )
 
 
-def build_search(config: DictConfig) -> Any:
-    """The search of ``config``."""
-    return instantiate(config.search)
+def build_search(config: DictConfig, vocabulary: Tokenizer) -> Any:
+    """The search of ``config`` for targets of ``vocabulary``; UserError: a language model with another one."""
+    run = config.search.get("language_model")
+    if run is None:
+        return instantiate(config.search)
+    model, tokenizer = _load_language_model(run)
+    if tokenizer.sha256 != vocabulary.sha256:
+        raise UserError(
+            f"search.language_model={run} has another vocabulary than the translations: train it on the same data "
+            "with the same tokenizer=..., or let it rescore n-best lists (src/rescore.py), which needs no common one"
+        )
+    return instantiate(config.search, _partial_=True)(language_model=model)
 
 
 def build_module(config: DictConfig, data: DataModule) -> Translation | LanguageModeling:
@@ -239,7 +251,7 @@ def build_module(config: DictConfig, data: DataModule) -> Translation | Language
         bleu_tokenize=config.data.bleu_tokenize,
         bleu_lowercase=config.data.bleu_lowercase,
         validation_search=Greedy(),
-        test_search=build_search(config),
+        test_search=build_search(config, data.target_tokenizer),
     )
 
 
@@ -284,22 +296,43 @@ def load_translator(config: DictConfig) -> TrainedTranslator:
                 f"run={run} has another target vocabulary than run={runs[0]}: an ensemble needs one; train both on the "
                 "same data with the same tokenizer=..."
             )
+    cuts = {member.source_tokenizer.sha256 for member in members}
+    if len(cuts) > 1 and OmegaConf.select(config, "search.coverage_penalty"):
+        raise UserError("run=[...]: these runs cut the source differently: leave search.coverage_penalty away")
     return TrainedTranslator(
         members=members,
         target_tokenizer=targets[0],
-        search=build_search(config) if "search" in config else Greedy(),
+        search=build_search(config, targets[0]) if "search" in config else Greedy(),
         mean=instantiate(config.ensemble),
         device=torch.device(device),
         max_tokens=config.max_tokens,
+        precision=config.precision,
     )
 
 
-def load_language_model(run: str | None, device: str) -> tuple[RecurrentLanguageModel, Tokenizer]:
-    """The language model of a run folder in evaluation mode on ``device``, and its vocabulary."""
+def load_language_model(config: DictConfig) -> TrainedLanguageModel:
+    """The language model of the run folder ``config.run``, with device; UserError if it holds none."""
+    model, tokenizer = _load_language_model(config.run)
+    device = _device(config.device)
+    return TrainedLanguageModel(
+        model=model.to(device),
+        tokenizer=tokenizer,
+        device=torch.device(device),
+        max_tokens=config.max_tokens,
+        precision=config.precision,
+    )
+
+
+def trains_translation(run: str | None) -> bool:
+    """Whether the run folder ``run`` is a translator's, not a language model's."""
+    return bool(read_config(run).objective._target_.endswith("Translation"))
+
+
+def _load_language_model(run: str | None) -> tuple[RecurrentLanguageModel, Tokenizer]:
     config, model, _, tokenizer = _load(run)
     if not isinstance(model, RecurrentLanguageModel):
-        raise UserError(f"run={run}: model={config.choices.model} is a translator; name a language model's run")
-    return model.to(_device(device)).eval(), tokenizer
+        raise UserError(f"{run}: model={config.choices.model} is a translator; name a language model's run")
+    return model.eval(), tokenizer
 
 
 def _load_member(run: str | None, device: str) -> tuple[Member, Tokenizer]:

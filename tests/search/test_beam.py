@@ -20,8 +20,10 @@ from search.generators import (
 
 from unrolled.errors import UserError
 from unrolled.models.state import PerSentence
-from unrolled.search.beam import BeamSearch, Greedy, Hypothesis, _best, beam_search, greedy, select
+from unrolled.search.beam import _best, beam_search, greedy
+from unrolled.search.generator import Hypothesis, select
 from unrolled.search.length import GNMT, NoNormalization, PerToken
+from unrolled.search.settings import BeamSearch, Greedy
 
 SCORES = [NoNormalization(), PerToken(), PerToken(power=0.5), GNMT(), GNMT(alpha=1.3)]
 

@@ -20,8 +20,9 @@ from models.builders import (
 )
 from search.generators import BOS, EOS
 
-from unrolled.search.beam import BeamSearch, Greedy, beam_search
+from unrolled.search.beam import beam_search
 from unrolled.search.length import PerToken
+from unrolled.search.settings import BeamSearch, Greedy
 
 SOURCES = words([3, S, 2], SOURCE_WORDS, seed=1)
 

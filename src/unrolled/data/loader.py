@@ -67,6 +67,13 @@ def encode_source(tokenizer: Tokenizer, lines: Sequence[str], *, max_tokens: int
     return [make_source_batch([source[number] for number in numbers], numbers) for numbers in similar]
 
 
+def encode_sentences(tokenizer: Tokenizer, lines: Sequence[str], *, max_tokens: int) -> list[Batch]:
+    """Batches of sentences of similar lengths, as targets; ``index`` is the line's number."""
+    target = tokenizer.encode(lines)
+    similar = _similar(None, _positions(target), max_tokens)
+    return [make_batch(None, [target[number] for number in numbers], numbers) for numbers in similar]
+
+
 def encode_pairs(
     source_tokenizer: Tokenizer,
     target_tokenizer: Tokenizer,

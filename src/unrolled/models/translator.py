@@ -1,6 +1,7 @@
 """The translator: embeddings, encoder, decoder and readout in one module, and the function that builds it.
 
-Letters: B batch, S source length, T target length, E embedding size, C annotation size, D decoder size, V vocabulary.
+Letters: B batch, N hypotheses of its sentences, S source length, T target length, E embedding size, C annotation size,
+D decoder size, V vocabulary.
 """
 
 from collections.abc import Callable
@@ -87,11 +88,16 @@ class Translator(nn.Module):
         return self.decoder.start(annotations, valid)
 
     def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
-        """Previous words ``(B,)`` -> log-probabilities of the next ``(B, V)`` in float32 or wider, next state."""
+        """Previous words ``(N,)`` -> log-probabilities of the next ``(N, V)`` in float32 or wider, next state."""
+        log_probs, _, state = self.attend(tokens, state)
+        return log_probs, state
+
+    def attend(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """``step``, and the attention weights ``(N, S)``."""
         embedding = self.embedding_dropout(self.target_embedding(tokens))
-        features, _, state = self.decoder.step(embedding, state)
+        features, weights, state = self.decoder.step(embedding, state)
         logits = self.readout.output(self.readout.hidden(features, embedding))
-        return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1), state
+        return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1), weights, state
 
 
 def translator(

@@ -5,68 +5,19 @@ V vocabulary.
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from math import inf, isfinite
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from unrolled.errors import UserError
-from unrolled.models.state import PerSentence
+from unrolled.search.generator import Generator, Hypothesis, device_of, select
 from unrolled.search.inference import inference
-from unrolled.search.length import PerToken
 
-Nested = Any
-"""A tensor whose first dimension is the batch, or a tuple of such nested structures, perhaps empty."""
 Score = Callable[[Tensor, Tensor], Tensor]
 """(log-probabilities, lengths with </s>) -> scores; see ``unrolled.search.length``."""
-
-
-class Generator(Protocol):
-    """Anything that generates word by word."""
-
-    def start(self, batch: Any, /) -> Nested:
-        """The state before the first word, a row for each sentence of ``batch``."""
-        ...
-
-    def step(self, tokens: Tensor, state: Any, /) -> tuple[Tensor, Nested]:
-        """Previous words ``(N,)`` -> log-probabilities of the next ``(N, V)``, following state."""
-        ...
-
-
-class SourceBatch(Protocol):
-    """What the limits on the length of translations need of a batch."""
-
-    @property
-    def source_lengths(self) -> Any:
-        """``(B,)``, on any device."""
-        ...
-
-
-@dataclass(frozen=True)
-class Hypothesis:
-    """One output: ``tokens`` without <s> and </s>.
-
-    ``score`` is the normalised ``log_probability``; the latter includes </s> if the hypothesis is ``finished`` by it.
-    """
-
-    tokens: list[int]
-    score: float
-    log_probability: float
-    finished: bool
-
-
-def select(state: Nested, index: Tensor, sentences: Tensor | None = None) -> Nested:
-    """The rows ``index (M,)`` of every tensor ``(N, ...)`` in ``state``: each ``(M, ...)``.
-
-    Of parts with one row a sentence those of the ``sentences (L,)``, which rise: as many as there are means all.
-    """
-    if isinstance(state, Tensor):
-        return state if index is sentences and len(index) == len(state) else state.index_select(0, index)
-    if sentences is not None and isinstance(state, PerSentence):
-        index = sentences
-    return type(state)(select(part, index, sentences) for part in state)
+Penalty = Callable[[Any], Tensor]
+"""State after a step -> what every row's score loses ``(N,)``, 0 or less; see ``unrolled.search.coverage``."""
 
 
 @inference
@@ -125,6 +76,7 @@ def beam_search(
     beam_size: int,
     max_lengths: Tensor,
     score: Score,
+    penalty: Penalty | None = None,
     min_lengths: Tensor | None = None,
     nbest: int = 1,
     bos: int = 1,
@@ -166,11 +118,13 @@ def beam_search(
         exists, at_limit = log_probability.isfinite(), limits[live] <= length
         finished = exists & (word == eos)
         scores = score(log_probability, length)
+        if penalty is not None:
+            scores = scores + penalty(state).unflatten(0, (-1, width)).gather(1, parent)
         leaving = finished | (exists & at_limit.unsqueeze(1))
         for sentence, hypothesis in _harvest(live, words, scores, log_probability, finished, leaving):
             found[sentence].append(hypothesis)
 
-        # log p only falls, so that what goes on can get at most today's log p at the greatest length
+        # log p only falls, so that what goes on can get at most today's log p at the greatest length, and no penalty
         log_probability = log_probability.masked_fill(finished | ~exists, -inf)
         best_scores = torch.cat([best_scores, scores.masked_fill(~finished, -inf)], dim=1).topk(nbest).values
         attainable = score(log_probability.amax(dim=1), limits[live])
@@ -185,82 +139,6 @@ def beam_search(
         or [Hypothesis([], -inf, -inf, finished=False) if limit else Hypothesis([], 0.0, 0.0, finished=False)]
         for hypotheses, limit in zip(found, max_lengths.tolist(), strict=True)
     ]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Greedy:
-    """Greedy search as a setting; lengths are in tokens and count </s>, the source's too.
-
-    Translations have at most ``max_length_ratio`` x source length + ``max_length_extra`` tokens, and at least
-    ``min_length_ratio`` x source length.
-    """
-
-    max_length_ratio: float = 2.0
-    max_length_extra: int = 10
-    min_length_ratio: float = 0.0
-    bos: int = 1
-    eos: int = 2
-    pad: int = 0
-
-    def __post_init__(self) -> None:
-        check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
-
-    def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
-        """One hypothesis for every sentence of ``batch``, in its order."""
-        return greedy(
-            generator,
-            batch,
-            max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
-            min_lengths=length_limits(batch, self.min_length_ratio, 0),
-            bos=self.bos,
-            eos=self.eos,
-            pad=self.pad,
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class BeamSearch:
-    """Beam search as a setting; limits on lengths as in ``Greedy``."""
-
-    beam_size: int = 5
-    length_normalization: Score = field(default_factory=PerToken)
-    max_length_ratio: float = 2.0
-    max_length_extra: int = 10
-    min_length_ratio: float = 0.0
-    bos: int = 1
-    eos: int = 2
-    pad: int = 0
-
-    def __post_init__(self) -> None:
-        if self.beam_size < 1:
-            raise UserError(f"search.beam_size={self.beam_size}: it must be 1 or more")
-        check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
-
-    def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
-        """The best hypothesis for every sentence of ``batch``, in its order."""
-        return [hypotheses[0] for hypotheses in self.nbest(generator, batch, 1)]
-
-    def nbest(self, generator: Generator, batch: SourceBatch, count: int) -> list[list[Hypothesis]]:
-        """The ``count`` best of every sentence, best first; fewer where the beam finds fewer."""
-        return beam_search(
-            generator,
-            batch,
-            beam_size=self.beam_size,
-            max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
-            min_lengths=length_limits(batch, self.min_length_ratio, 0),
-            score=self.length_normalization,
-            nbest=count,
-            bos=self.bos,
-            eos=self.eos,
-            pad=self.pad,
-        )
-
-
-def device_of(state: Nested) -> torch.device | None:
-    """Where the first tensor of ``state`` is; None if it holds none."""
-    if isinstance(state, Tensor):
-        return state.device
-    return next((device for part in state if (device := device_of(part))), None)
 
 
 def _likeliest(
@@ -307,19 +185,3 @@ def _harvest(
     parts = (part[leaving].tolist() for part in (words, scores, log_probability, finished))
     for row, tokens, score, log_p, ended in zip(rows, *parts, strict=True):
         yield row, Hypothesis(tokens[:-1] if ended else tokens, score, log_p, ended)
-
-
-def length_limits(batch: SourceBatch, ratio: float, extra: int) -> Tensor:
-    """``ratio`` x source length + ``extra``, ``(B,)`` on the CPU."""
-    limits: Tensor = (batch.source_lengths.cpu() * ratio).long() + extra
-    return limits
-
-
-def check_limits(ratio: float, extra: int, least: float = 0.0) -> None:
-    """UserError where one of the settings on lengths is none."""
-    if not ratio >= 0:
-        raise UserError(f"search.max_length_ratio={ratio}: it must be 0 or more")
-    if not 0 <= least <= ratio:
-        raise UserError(f"search.min_length_ratio={least}: it must be from 0 to max_length_ratio={ratio}")
-    if extra < 0:
-        raise UserError(f"search.max_length_extra={extra}: it must be 0 or more")

@@ -7,8 +7,6 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from unrolled.search.beam import Generator
-
 Mean = Callable[[Tensor], Tensor]
 """Log-probabilities of all members ``(M, N, V)`` -> of the ensemble ``(N, V)``."""
 
@@ -32,8 +30,8 @@ def arithmetic_mean(log_probs: Tensor) -> Tensor:
 class Ensemble:
     """Generators, translators of any decoder and attention, whose next-word probabilities are averaged."""
 
-    def __init__(self, members: Sequence[Generator], mean: Mean) -> None:
-        self.members = tuple(members)
+    def __init__(self, members: Sequence[Any], mean: Mean) -> None:
+        self.members: tuple[Any, ...] = tuple(members)
         self.mean = mean
 
     def start(self, batch: MembersBatch) -> tuple[Any, ...]:
@@ -45,3 +43,9 @@ class Ensemble:
         steps = [member.step(tokens, own) for member, own in zip(self.members, state, strict=True)]
         log_probs, states = zip(*steps, strict=True)
         return self.mean(torch.stack(log_probs)), states
+
+    def attend(self, tokens: Tensor, state: Any) -> tuple[Tensor, Tensor, Any]:
+        """The same with the mean of the members' attention weights ``(N, S)``, for members that read the same ids."""
+        steps = [member.attend(tokens, own) for member, own in zip(self.members, state, strict=True)]
+        log_probs, weights, states = zip(*steps, strict=True)
+        return self.mean(torch.stack(log_probs)), torch.stack(weights).mean(dim=0), states

@@ -5,6 +5,7 @@ falls when ``log p`` rises, and never falls when the length grows under the same
 """
 
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 from torch import Tensor
 
@@ -49,3 +50,28 @@ class GNMT:
         """Scores of the hypotheses."""
         # lp(Y) = (5 + |Y|)^α / (5 + 1)^α
         return log_probability / ((5 + length) / 6) ** self.alpha
+
+
+class SourceBatch(Protocol):
+    """What the limits on the length of translations need of a batch."""
+
+    @property
+    def source_lengths(self) -> Any:
+        """``(B,)``, on any device."""
+        ...
+
+
+def length_limits(batch: SourceBatch, ratio: float, extra: int) -> Tensor:
+    """``ratio`` x source length + ``extra``, ``(B,)`` on the CPU."""
+    limits: Tensor = (batch.source_lengths.cpu() * ratio).long() + extra
+    return limits
+
+
+def check_limits(ratio: float, extra: int, least: float = 0.0) -> None:
+    """UserError where one of the settings on lengths is none."""
+    if not ratio >= 0:
+        raise UserError(f"search.max_length_ratio={ratio}: it must be 0 or more")
+    if not 0 <= least <= ratio:
+        raise UserError(f"search.min_length_ratio={least}: it must be from 0 to max_length_ratio={ratio}")
+    if extra < 0:
+        raise UserError(f"search.max_length_extra={extra}: it must be 0 or more")

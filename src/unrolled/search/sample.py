@@ -7,8 +7,9 @@ import torch
 from torch import Tensor
 
 from unrolled.errors import UserError
-from unrolled.search.beam import Generator, Hypothesis, SourceBatch, check_limits, device_of, length_limits, select
+from unrolled.search.generator import Generator, Hypothesis, device_of, select
 from unrolled.search.inference import inference
+from unrolled.search.length import SourceBatch, check_limits, length_limits
 
 
 def sharpen(log_probs: Tensor, *, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:

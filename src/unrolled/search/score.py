@@ -5,7 +5,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from unrolled.search.beam import Generator
+from unrolled.search.generator import Generator
 from unrolled.search.inference import inference
 
 

@@ -1,6 +1,7 @@
-"""A trained run put to use: translating lines, scoring pairs, reading alignments."""
+"""A trained run put to use: translating lines, scoring them, reading alignments."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
@@ -10,15 +11,17 @@ from safetensors.torch import load_model
 from torch import Tensor, nn
 
 from unrolled.data.batch import Batch, Shared
-from unrolled.data.loader import encode_pairs, encode_source, pair_batches, share
+from unrolled.data.loader import encode_pairs, encode_sentences, encode_source, pair_batches, share
 from unrolled.data.tokenizer import Tokenizer
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import Links, links_from_weights, word_index, word_weights
 from unrolled.metrics.perplexity import LogLikelihood
+from unrolled.models.language_model import RecurrentLanguageModel
 from unrolled.models.translator import Translator
-from unrolled.search.beam import BeamSearch, Generator, Hypothesis
 from unrolled.search.ensemble import Ensemble, Mean
+from unrolled.search.generator import Generator, Hypothesis
 from unrolled.search.score import score
+from unrolled.search.settings import BeamSearch
 from unrolled.training.modules import Search
 
 
@@ -86,6 +89,49 @@ class Output(NamedTuple):
     hypothesis: Hypothesis
 
 
+def autocast(device: torch.device, precision: str) -> AbstractContextManager[None]:
+    """Products in ``precision``, in Lightning's words: 32-true, bf16-mixed or 16-mixed. UserError for any other."""
+    dtypes = {"32-true": None, "bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
+    if precision not in dtypes:
+        raise UserError(f"precision={precision} is unknown: give {', '.join(dtypes)}")
+    dtype = dtypes[precision]
+    return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
+
+
+Pieces = list[tuple[str, float]]
+"""A sentence's pieces, </s> the last, each with its natural log-probability."""
+
+
+def total(scored: Iterable[Pieces]) -> LogLikelihood:
+    """The log-likelihood of all sentences, summed over tokens with </s>."""
+    likelihood = LogLikelihood()
+    for pieces in scored:
+        likelihood.add(-sum(log_p for _, log_p in pieces), len(pieces))
+    return likelihood
+
+
+@dataclass(frozen=True)
+class TrainedLanguageModel:
+    """A language model in evaluation mode on ``device``, and its vocabulary."""
+
+    model: RecurrentLanguageModel
+    tokenizer: Tokenizer
+    device: torch.device
+    max_tokens: int
+    """Padded positions of a batch."""
+    precision: str = "32-true"
+
+    def score(self, lines: Sequence[str]) -> list[Pieces]:
+        """For each line every piece with its log-probability."""
+        found: dict[int, Pieces] = {}
+        for batch in encode_sentences(self.tokenizer, lines, max_tokens=self.max_tokens):
+            with autocast(self.device, self.precision):
+                scores = score(self.model, batch.to(self.device))
+            for line, ids, row in zip(batch.index.tolist(), batch.target_out.tolist(), scores, strict=True):
+                found[line] = list(zip(self.tokenizer.pieces(ids[: len(row)]), row, strict=True))
+        return [found[line] for line in range(len(lines))]
+
+
 NOTHING = Output("", Hypothesis([], 0.0, 0.0, finished=True))
 
 
@@ -109,6 +155,7 @@ class TrainedTranslator:
     device: torch.device
     max_tokens: int
     """Padded positions of a batch, on either side."""
+    precision: str = "32-true"
 
     @property
     def generator(self) -> Generator:
@@ -135,31 +182,26 @@ class TrainedTranslator:
         found: dict[int, list[Output]] = {}
         for batch in encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens):
             given = self._input(batch, lines)
-            if isinstance(self.search, BeamSearch):
-                lists = self.search.nbest(self.generator, given, count)
-            else:
-                lists = [[hypothesis] for hypothesis in self.search(self.generator, given)]
+            with autocast(self.device, self.precision):
+                if isinstance(self.search, BeamSearch):
+                    lists = self.search.nbest(self.generator, given, count)
+                else:
+                    lists = [[hypothesis] for hypothesis in self.search(self.generator, given)]
             for line, hypotheses in zip(batch.index.tolist(), lists, strict=True):
                 outputs = [Output(self.target_tokenizer.decode(h.tokens), h) for h in hypotheses]
                 found[line] = outputs if lines[line].strip() else [NOTHING]
         return [found[line] for line in range(len(lines))]
 
-    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[list[tuple[str, float]]]:
-        """For each pair every target piece, </s> the last, with its natural log-probability."""
-        found: dict[int, list[tuple[str, float]]] = {}
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Pieces]:
+        """For each pair every target piece with its log-probability."""
+        found: dict[int, Pieces] = {}
         first, target_tokenizer = self.members[0].source_tokenizer, self.target_tokenizer
         for batch in encode_pairs(first, target_tokenizer, sources, targets, max_tokens=self.max_tokens):
-            scores = score(self.generator, self._input(batch, sources))
+            with autocast(self.device, self.precision):
+                scores = score(self.generator, self._input(batch, sources))
             for line, ids, row in zip(batch.index.tolist(), batch.target_out.tolist(), scores, strict=True):
                 found[line] = list(zip(target_tokenizer.pieces(ids[: len(row)]), row, strict=True))
         return [found[line] for line in range(len(sources))]
-
-    def likelihood(self, sources: Sequence[str], targets: Sequence[str]) -> LogLikelihood:
-        """Log-likelihood of all targets given their sources, summed over tokens with </s>."""
-        total = LogLikelihood()
-        for pieces in self.score(sources, targets):
-            total.add(-sum(log_p for _, log_p in pieces), len(pieces))
-        return total
 
     def attend(self, sources: Sequence[str], targets: Sequence[str]) -> list[AttendedPair]:
         """For each pair of text its pieces and the weights under forced decoding; see ``attend_ids``."""

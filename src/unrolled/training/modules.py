@@ -17,7 +17,7 @@ from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.metrics.translation import translation_scores
 from unrolled.models.language_model import RecurrentLanguageModel
 from unrolled.models.translator import Translator
-from unrolled.search.beam import Hypothesis
+from unrolled.search.generator import Hypothesis
 from unrolled.training.linear_loss import linear_token_loss
 from unrolled.training.objective import TokenLoss
 from unrolled.training.schedule import Schedule
