@@ -45,7 +45,7 @@ def test_import_contracts_hold():
     assert "0 broken" in done.stdout
 
 
-SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py"}
+SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py", "rescore.py"}
 
 
 @pytest.mark.parametrize(

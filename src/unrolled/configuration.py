@@ -323,6 +323,15 @@ def load_language_model(config: DictConfig) -> TrainedLanguageModel:
     )
 
 
+def load_scorer(run: str, config: DictConfig) -> tuple[Any, bool]:
+    """The model of the run folder ``run``, and whether it scores pairs rather than sentences."""
+    chosen = OmegaConf.merge(config, {"run": run})
+    assert isinstance(chosen, DictConfig)
+    if trains_translation(run):
+        return load_translator(chosen), True
+    return load_language_model(chosen), False
+
+
 def trains_translation(run: str | None) -> bool:
     """Whether the run folder ``run`` is a translator's, not a language model's."""
     return bool(read_config(run).objective._target_.endswith("Translation"))

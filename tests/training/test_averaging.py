@@ -21,7 +21,12 @@ def validations(folder, values, mode="max", **numbers):
     model = nn.Linear(1, 1, bias=False)
     for step, value in enumerate(values, start=1):
         nn.init.constant_(model.weight, step)
-        state = {"is_global_zero": True, "sanity_checking": False, "state": SimpleNamespace(fn="fit"), "global_step": step}
+        state = {
+            "is_global_zero": True,
+            "sanity_checking": False,
+            "state": SimpleNamespace(fn="fit"),
+            "global_step": step,
+        }
         metrics = {"val/x": torch.tensor(value)}
         keep.on_validation_end(SimpleNamespace(**state, callback_metrics=metrics), SimpleNamespace(model=model))
 

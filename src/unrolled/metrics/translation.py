@@ -1,10 +1,10 @@
 """BLEU, chrF and TER of a corpus by sacreBLEU (Post 2018): the figures that its command prints for the same files."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sacrebleu.metrics.bleu import BLEU
 from sacrebleu.metrics.chrf import CHRF
@@ -52,6 +52,23 @@ def translation_scores(
         hypotheses=hypotheses,
         references=references,
     )
+
+
+def bleu_statistics(
+    hypotheses: Sequence[str], reference: str, *, tokenize: str = "13a", lowercase: bool = False
+) -> list[list[int]]:
+    """For each translation of one sentence what BLEU adds up: matches and totals of 1- to 4-grams, both lengths."""
+    bleu = _bleu(tokenize, lowercase)
+    bleu.effective_order = True  # no warning: the scores of single sentences are not looked at
+    scores = [bleu.sentence_score(hypothesis, [reference]) for hypothesis in hypotheses]
+    return [[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores]
+
+
+def bleu_of_statistics(sums: Iterable[Any]) -> float:
+    """BLEU of a corpus from the sums of ``bleu_statistics`` over its sentences, whole numbers ``(10,)``."""
+    *counts, length, reference_length = (int(number) for number in sums)
+    score = BLEU.compute_bleu(counts[:4], counts[4:], length, reference_length, smooth_method="exp")
+    return float(score.score)
 
 
 class LengthBLEU(NamedTuple):

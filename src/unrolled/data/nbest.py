@@ -1,0 +1,64 @@
+"""Lists of several translations of each sentence, as translate.py nbest=N writes them and rescore.py extends them.
+
+A line an entry, sentences numbered from 0 in order: ``number ||| text ||| name=value name=value ... ||| score``.
+"""
+
+from collections.abc import Iterable, Mapping
+from math import isfinite
+from typing import NamedTuple
+
+from unrolled.errors import UserError
+
+BAR = " ||| "
+
+
+class Entry(NamedTuple):
+    """One translation of a list: its text, figures by name, and score."""
+
+    text: str
+    features: Mapping[str, float]
+    score: float
+
+
+def format_entry(number: int, entry: Entry) -> str:
+    """The line of ``entry`` in the list of sentence ``number``."""
+    features = " ".join(f"{name}={value:.6f}" for name, value in entry.features.items())
+    return BAR.join((str(number), entry.text, features, f"{entry.score:.6f}"))
+
+
+def parse_nbest(lines: Iterable[str], name: str) -> list[list[Entry]]:
+    """The list of every sentence. ``name`` stands for the file in messages.
+
+    UserError with file and line: an entry of another form, a number that is not the last one's or the next, figures of
+    other names than the first entry's.
+    """
+    lists: list[list[Entry]] = []
+    names: list[str] = []
+    for place, line in enumerate(lines, start=1):
+        where = f"{name}:{place}"
+        number, entry = _parse(line, where)
+        names = names or list(entry.features)
+        if list(entry.features) != names:
+            raise UserError(f"{where}: figures {', '.join(entry.features)}, but above {', '.join(names)}")
+        if number == len(lists):
+            lists.append([])
+        if number != len(lists) - 1 or number < 0:
+            raise UserError(f"{where}: sentence {number} after sentence {len(lists) - 1}: one is missing or misplaced")
+        lists[-1].append(entry)
+    return lists
+
+
+def _parse(line: str, where: str) -> tuple[int, Entry]:
+    try:
+        # the text may hold bars, what stands around it may not
+        number, rest = line.split(BAR, 1)
+        text, features, score = rest.rsplit(BAR, 2)
+        pairs = (feature.split("=") for feature in features.split())
+        entry = Entry(text, {key: float(value) for key, value in pairs}, float(score))
+        if not all(map(isfinite, (*entry.features.values(), entry.score))):
+            raise ValueError
+        return int(number), entry
+    except ValueError as problem:
+        raise UserError(
+            f"{where}: this is no entry of an n-best list: number ||| text ||| name=value ... ||| score"
+        ) from problem
