@@ -17,11 +17,11 @@ def main(config: DictConfig) -> None:
     for option in ("number", "max_length"):
         if not (isinstance(config[option], int) and config[option] > 0):
             raise UserError(f"{option}={config[option]}: give a whole number from 1")
+    if not config.search._target_.endswith(Sampling.__name__):
+        raise UserError("sample.py draws: leave search=... away, or give search=sampling")
     language_model = load_language_model(config)
     model, tokenizer = language_model.model, language_model.tokenizer
     sampling = build_search(config, tokenizer)
-    if not isinstance(sampling, Sampling):
-        raise UserError("sample.py draws: leave search=... away, or give search=sampling")
     for start in range(0, config.number, config.batch):
         sentences = range(start, min(start + config.batch, config.number))
         batch = make_source_batch([[]] * len(sentences), sentences)  # <s> alone

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, ListConfig
 
 from unrolled.configuration import command, load_language_model, load_translator, trains_translation
 from unrolled.data.stream import arriving
@@ -24,25 +24,25 @@ from unrolled.training.results import write_lines
 def main(config: DictConfig) -> None:
     if config.detail not in (None, "tokens"):
         raise UserError(f"detail={config.detail} is unknown: give tokens, or leave it away for a number a line")
-    if isinstance(config.run, str | None) and not trains_translation(config.run):
-        score_sentences(config)
-    else:
+    pairs = config.source is not None or config.target is not None or isinstance(config.run, ListConfig)
+    if pairs or trains_translation(config.run):
         score_pairs(config)
+    else:
+        score_sentences(config)
 
 
 def score_sentences(config: DictConfig) -> None:
-    if not (config.source is config.target is config.alignment is None):
-        raise UserError(
-            f"run={config.run} is a language model: leave source, target and alignment away, give it < FILE"
-        )
+    if config.alignment is not None:
+        raise UserError(f"run={config.run} is a language model and aligns nothing: leave alignment=... away")
     model = load_language_model(config)
     for lines in arriving(decode_lines(sys.stdin.buffer, "standard input"), config.lines):
         show(model.score(lines), config.detail)
 
 
 def score_pairs(config: DictConfig) -> None:
-    if config.source is None or config.target is None:
-        raise UserError("source=FILE and target=FILE are missing: name the sentences and the translations to score")
+    for side in ("source", "target"):
+        if config[side] is None:
+            raise UserError(f"{side}=FILE is missing: name the sentences (source) and their translations (target)")
     check_same_length(config.source, config.target)
     translator = load_translator(config)
     sources, targets = list(read_lines(config.source)), list(read_lines(config.target))

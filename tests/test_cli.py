@@ -153,7 +153,11 @@ def test_run_folder_holds_what_the_readme_says_and_no_more(trained):
     names = {path.name for path in trained.iterdir()}
     files = {"config.yaml", "results.json", "metrics.csv", "provenance.json", "weights.safetensors"}
     assert names == files | {"checkpoints", "tokenizer", "translations", "figures", "wandb"}
-    assert {path.name for path in (trained / "checkpoints").iterdir()} == {"best.ckpt", "last.ckpt"}
+    assert {path.name for path in (trained / "checkpoints").iterdir()} == {"best.ckpt", "last.ckpt", "kept"}
+    kept = json.loads((trained / "checkpoints" / "kept" / "kept.json").read_text(encoding="utf-8"))["steps"]
+    names = {path.name for path in (trained / "checkpoints" / "kept").iterdir()}
+    assert names == {"kept.json", *(f"step-{step}.safetensors" for step in kept)}
+    assert len(kept) == 3
 
 
 # The other scripts, from the run folder alone
@@ -349,6 +353,8 @@ def test_a_language_model_scores_sentences(language_model, trained, tmp_path):
     assert [float(line) for line in reversed_.stdout.splitlines()] == pytest.approx(numbers[::-1], abs=1e-4)
     refused = call_script("score.py", f"run={language_model}", *pair(trained), cwd=tmp_path)
     assert (refused.status, "is a language model" in refused.stderr) == (2, True)
+    refused = call_script("score.py", f"run={language_model}", "alignment=x", cwd=tmp_path)
+    assert (refused.status, "aligns nothing" in refused.stderr) == (2, True)
 
 
 def test_a_language_model_advises_the_beam(language_model, moved, trained):
@@ -754,7 +760,8 @@ MISTAKES = [
     ("translate.py", ["run=.", "search=sampling", "search.temperature=0"], ["config.yaml"]),
     ("translate.py", ["run=.", "nbest=0"], ["nbest=0"]),
     ("translate.py", ["run=.", "longer=cut"], ["longer=cut", "truncate"]),
-    ("score.py", ["run=."], ["source=FILE"]),
+    ("score.py", ["run=.", "source=one.talp"], ["target=FILE"]),
+    ("score.py", ["run=."], ["config.yaml"]),
     ("score.py", ["run=.", "source=one.talp", "target=two.talp"], ["one.talp has 1", "two.talp has 2"]),
     ("score.py", ["run=.", "source=one.talp", "target=one.talp", "detail=all"], ["detail=all", "tokens"]),
     ("sample.py", ["run=."], ["config.yaml"]),
@@ -801,5 +808,6 @@ def test_translate_names_the_line_that_is_not_utf8(moved):
         env=os.environ | {"OMP_NUM_THREADS": "1"},
     )
     assert done.returncode == 2
-    (line,) = done.stderr.decode().splitlines()
-    assert "standard input:2" in line
+    assert "standard input:2" in done.stderr.decode().splitlines()[-1]
+    assert b"Traceback" not in done.stderr
+    assert done.stdout.count(b"\n") == 1  # the line before it is translated

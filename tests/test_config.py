@@ -42,7 +42,7 @@ def arguments(choice: str, folder: Path) -> list[str]:
     return [*TINY, *TINY_MODEL]
 
 
-ELSEWHERE = {"model", "attention"}  # every one with every other in test_cli.py
+ELSEWHERE = {"model", "attention", "ensemble"}  # in test_cli.py: models with attentions, ensembles of trained runs
 ONE_PROCESS = [pair for pair in CHOICES if pair[0] not in ELSEWHERE and pair[1] not in NEEDS_GPU | {"ddp_cpu"}]
 
 

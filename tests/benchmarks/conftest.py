@@ -1,6 +1,6 @@
-"""The benchmarks are scripts beside the package: let tests import their modules."""
+"""The benchmarks are scripts beside the package: let tests import their modules, after all others (search is one)."""
 
 import sys
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
