@@ -11,11 +11,10 @@ from scripts import ROOT
 from unrolled.training import memory
 
 PROBE = """
-import resource, sys
+import resource
 import torch
 from unrolled.training.memory import keep_freed_memory
-if sys.argv[1] == "keep":
-    assert keep_freed_memory()
+assert keep_freed_memory()
 def step():
     torch.ones(3_000_000).add_(1)
     pieces = [torch.ones(300_000) for _ in range(40)]
@@ -30,15 +29,12 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="glibc is Linux's")
 def test_pages_are_not_asked_for_again():
-    def faults(how):
-        where = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-        done = subprocess.run([sys.executable, "-c", PROBE, how], env=where, capture_output=True, text=True, check=True)
-        return int(done.stdout)
-
+    """50 steps touch 700,000 pages; as it is, glibc asks for most of them again in most processes."""
     if not hasattr(ctypes.CDLL(None), "gnu_get_libc_version"):
         pytest.skip("the C library is not glibc")
-    # without us glibc keeps memory now and then too
-    assert any(faults("keep") < faults("as it is") / 5 for _ in range(3))
+    where = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    done = subprocess.run([sys.executable, "-c", PROBE], env=where, capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 10_000
 
 
 @pytest.mark.parametrize("library", [object(), type("Refusing", (), {"mallopt": staticmethod(lambda *_: 0)})()])
