@@ -381,17 +381,18 @@ def test_a_language_model_advises_the_beam(language_model, moved, trained):
         assert message in refused.stderr
 
 
-def test_translations_in_lower_precision_and_with_coverage(moved, trained):
+def test_options_of_search_reach_it(moved, trained):
     folder, elsewhere = moved
     source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
     options = [f"run={folder}", "nbest=2"]
-    plain, lowered, covered = (
+    normalizations = (["search/length_normalization=gnmt"], ["search/length_normalization=none"])
+    plain, *others = (
         call_script("translate.py", *options, *more, cwd=elsewhere, text=source).stdout
-        for more in ([], ["precision=bf16-mixed"], ["search.coverage_penalty=0.3"])
+        for more in ([], ["precision=bf16-mixed"], ["search.coverage_penalty=0.3"], *normalizations)
     )
-    assert len(plain.splitlines()) == len(lowered.splitlines()) == len(covered.splitlines()) == 22
-    assert plain != lowered
-    assert plain != covered
+    for other in others:
+        assert len(plain.splitlines()) == len(other.splitlines()) == 22
+        assert plain != other
     refused = call_script("translate.py", f"run={folder}", "precision=bf61", cwd=elsewhere, text="a")
     assert (refused.status, "bf16-mixed" in refused.stderr) == (2, True)
 
