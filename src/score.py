@@ -13,7 +13,7 @@ from omegaconf import DictConfig, ListConfig
 
 from unrolled.configuration import command, load_language_model, load_translator, trains_translation
 from unrolled.data.stream import arriving
-from unrolled.data.text import check_same_length, decode_lines, read_lines
+from unrolled.data.text import check_same_length, read_lines
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import pharaoh
 from unrolled.training.inference import Pieces
@@ -35,7 +35,7 @@ def score_sentences(config: DictConfig) -> None:
     if config.alignment is not None:
         raise UserError(f"run={config.run} is a language model and aligns nothing: leave alignment=... away")
     model = load_language_model(config)
-    for lines in arriving(decode_lines(sys.stdin.buffer, "standard input"), config.lines):
+    for lines in arriving(sys.stdin.buffer, "standard input", config.lines):
         show(model.score(lines), config.detail)
 
 

@@ -9,7 +9,6 @@ from omegaconf import DictConfig
 
 from unrolled.configuration import command, load_translator
 from unrolled.data.stream import arriving
-from unrolled.data.text import decode_lines
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import pharaoh
 from unrolled.training.inference import Output, TrainedTranslator, word_links
@@ -26,11 +25,11 @@ def main(config: DictConfig) -> None:
     if config.longer not in ("truncate", "refuse"):
         raise UserError(f"longer={config.longer} is unknown: give truncate or refuse")
     translator = load_translator(config)
-    lines, done = decode_lines(sys.stdin.buffer, "standard input"), 0
+    done = 0
     with ExitStack() as files:
         links = config.alignment and files.enter_context(Path(config.alignment).open("w", encoding="utf-8"))
         weights = config.weights and files.enter_context(MatrixFile(Path(config.weights)))
-        for arrived in arriving(lines, config.lines):
+        for arrived in arriving(sys.stdin.buffer, "standard input", config.lines):
             chunk = shortened(arrived, done, translator, config)
             outputs = translator.translations(chunk, config.nbest)
             for number, nbest in enumerate(outputs, start=done):

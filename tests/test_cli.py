@@ -449,6 +449,25 @@ def test_the_average_of_several_validations_is_a_run(moved, trained):
     assert (refused.status, "give number=3" in refused.stderr) == (2, True)
 
 
+def test_an_interruption_loses_no_printed_line(moved):
+    folder, elsewhere = moved
+    command = [sys.executable, str(ROOT / "src" / "translate.py"), f"run={folder}", "search=greedy"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    # a shell that runs the tests in the background may have told its children to ignore Ctrl-C
+    restore = {"preexec_fn": lambda: signal.signal(signal.SIGINT, signal.default_int_handler)}
+    with subprocess.Popen(command, cwd=elsewhere, text=True, encoding="utf-8", **pipes, **restore) as process:
+        process.stdin.write("a b c\nb\n")
+        process.stdin.flush()
+        answers = [process.stdout.readline() for _ in range(2)]
+        process.stdin.write("a b c\na line that has not ended")
+        process.stdin.flush()
+        answers.append(process.stdout.readline())
+        process.send_signal(signal.SIGINT)  # while it waits for more
+        assert process.wait(timeout=60) == 130
+        assert (process.stdout.read(), "Error" in process.stderr.read()) == ("", False)
+    assert answers[0] == answers[2]
+
+
 def test_translate_answers_in_a_conversation_and_ends_quietly_when_nobody_listens(moved):
     folder, elsewhere = moved
     command = [sys.executable, str(ROOT / "src" / "translate.py"), f"run={folder}", "search=greedy"]
@@ -652,6 +671,7 @@ def test_an_interrupted_run_says_so_and_leaves_a_checkpoint(tmp_path):
             stdout=subprocess.DEVNULL,
             stderr=stream,
             env=os.environ | {"OMP_NUM_THREADS": "1"},
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
         )
     try:
         deadline = time.monotonic() + 120

@@ -1,36 +1,62 @@
 """Lines of a pipe go on as soon as they are there."""
 
+import io
+import os
+import threading
 import time
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from unrolled.data.stream import PAUSE, arriving
+from unrolled.data.stream import PAUSE, Pipe, arriving
 from unrolled.errors import UserError
+
+
+def chunks(text, count):
+    return list(arriving(io.BytesIO(text.encode()), "input", count))
 
 
 def test_lines_that_are_there_come_in_whole_chunks():
     lines = [str(number) for number in range(7)]
-    assert list(arriving(iter(lines), 3)) == [lines[:3], lines[3:6], lines[6:]]
-    assert list(arriving(iter(lines[:6]), 3)) == [lines[:3], lines[3:6]]
-    assert list(arriving(iter([]), 3)) == []
+    assert chunks("\n".join(lines), 3) == [lines[:3], lines[3:6], lines[6:]]
+    assert chunks("\n".join(lines[:6]) + "\n", 3) == [lines[:3], lines[3:6]]
+    assert chunks("", 3) == []
+
+
+@given(blocks=st.lists(st.binary(max_size=9).map(lambda block: block.replace(b"\r", b"\n"))))
+def test_lines_are_those_of_the_stream_whatever_the_blocks(blocks):
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stream:
+        pipe, found = Pipe(stream), []
+        for block in blocks:
+            if block:
+                os.write(writing, block)
+                pipe._read()
+                while pipe._lines:
+                    found.append(next(pipe))
+        os.close(writing)
+        assert [*found, *pipe] == list(io.BytesIO(b"".join(blocks)))
 
 
 def test_no_line_waits_for_another():
-    def slowly():
-        yield "a"
-        yield "b"
-        time.sleep(8 * PAUSE)
-        yield "c"
+    reading, writing = os.pipe()
 
-    assert list(arriving(slowly(), 100)) == [["a", "b"], ["c"]]
+    def write():
+        os.write(writing, b"a\nb\n")
+        time.sleep(8 * PAUSE)
+        os.write(writing, b"c")
+        os.close(writing)
+
+    thread = threading.Thread(target=write)
+    thread.start()
+    with os.fdopen(reading, "rb") as stream:
+        assert list(arriving(stream, "input", 100)) == [["a", "b"], ["c"]]
+    thread.join()
 
 
 def test_what_goes_wrong_is_raised_after_the_lines_before_it():
-    def broken():
-        yield "a"
-        raise UserError("input:2: no text")
-
-    chunks = arriving(broken(), 10)
-    assert next(chunks) == ["a"]
+    found = arriving(io.BytesIO(b"a\nb\xff\nc\n"), "input", 10)
+    assert next(found) == ["a"]
     with pytest.raises(UserError, match="input:2"):
-        next(chunks)
+        next(found)
