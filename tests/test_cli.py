@@ -22,7 +22,8 @@ from scripts import ROOT, TINY, TINY_MODEL, call_script, results, run_script, tr
 CONF = ROOT / "conf"
 MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
 ATTENTIONS = sorted(path.stem for path in (CONF / "attention").glob("*.yaml"))
-WITHOUT_ATTENTION = {"encoder_decoder", "rnn_lm"}
+LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm"}
+WITHOUT_ATTENTION = {"encoder_decoder", *LANGUAGE_MODELS}
 PLAIN = [*TINY, *TINY_MODEL, "logger=csv", "~callbacks.pictures", "hydra.run.dir=run"]
 
 KEYS = {"status", "model", "attention", "data", "seed", "parameters", "steps", "epochs", "peak_memory_mib"}
@@ -529,7 +530,7 @@ def test_evaluate_scores_alignment_files(tmp_path):
     ],
 )
 def test_every_model_with_every_attention_trains_translates_and_is_evaluated(model, attention, tmp_path):
-    sizes = ["model.embedding_size=8", "model.hidden_size=7"] if model == "rnn_lm" else TINY_MODEL
+    sizes = ["model.embedding_size=8", "model.hidden_size=7"] if model in LANGUAGE_MODELS else TINY_MODEL
     more = ["logger=csv", "~callbacks.pictures", "trainer.max_steps=2", "hydra.run.dir=run"]
     done = call_script("train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *more, cwd=tmp_path)
     assert done.status == 0, done.stderr
@@ -540,7 +541,7 @@ def test_every_model_with_every_attention_trains_translates_and_is_evaluated(mod
     source = corpus(tmp_path, "test", "source").read_text(encoding="utf-8")
     translated = call_script("translate.py", "run=run", cwd=tmp_path, text=source)
     evaluated = call_script("evaluate.py", "run=run", cwd=tmp_path)
-    if model == "rnn_lm":
+    if model in LANGUAGE_MODELS:
         assert (translated.status, evaluated.status) == (2, 2)
         assert "language model" in translated.stderr
         return

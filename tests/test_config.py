@@ -13,7 +13,8 @@ SCRIPTS = sorted(path.stem for path in CONF.glob("*.yaml"))
 CHOICES = sorted((path.parent.name, path.stem) for path in CONF.glob("*/*.yaml"))
 MODELS = [choice for group, choice in CHOICES if group == "model"]
 ATTENTIONS = [choice for group, choice in CHOICES if group == "attention"]
-WITHOUT_ATTENTION = {"encoder_decoder", "rnn_lm"}
+LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm"}
+WITHOUT_ATTENTION = {"encoder_decoder", *LANGUAGE_MODELS}
 NEEDS_GPU = {"gpu", "gpu_bf16", "gpu_fp16", "multi_gpu", "multi_node"}
 
 TINY_LM = ["model=rnn_lm", "model.embedding_size=8", "model.hidden_size=7"]
@@ -91,7 +92,7 @@ def test_every_hardware_gives_arguments_of_the_trainer(choice):
     ],
 )
 def test_a_model_and_an_attention_that_do_not_go_together_are_refused(model, attention, tmp_path):
-    sizes = TINY_LM[1:] if model == "rnn_lm" else TINY_MODEL
+    sizes = TINY_LM[1:] if model in LANGUAGE_MODELS else TINY_MODEL
     done = call_script("train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *STEP, cwd=tmp_path)
     assert (done.status, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()

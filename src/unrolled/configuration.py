@@ -33,7 +33,7 @@ from torch import nn
 from unrolled.data.modules import DataModule
 from unrolled.data.tokenizer import Tokenizer, load_tokenizers
 from unrolled.errors import UserError
-from unrolled.models.language_model import RecurrentLanguageModel
+from unrolled.models.language_model import LanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.settings import Greedy
 from unrolled.training.inference import Member, TrainedLanguageModel, TrainedTranslator, load_weights
@@ -337,9 +337,9 @@ def trains_translation(run: str | None) -> bool:
     return bool(read_config(run).objective._target_.endswith("Translation"))
 
 
-def _load_language_model(run: str | None) -> tuple[RecurrentLanguageModel, Tokenizer]:
+def _load_language_model(run: str | None) -> tuple[LanguageModel, Tokenizer]:
     config, model, _, tokenizer = _load(run)
-    if not isinstance(model, RecurrentLanguageModel):
+    if not isinstance(model, LanguageModel):
         raise UserError(f"{run}: model={config.choices.model} is a translator; name a language model's run")
     return model.eval(), tokenizer
 

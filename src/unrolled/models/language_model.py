@@ -24,7 +24,32 @@ class TargetBatch(Protocol):
         ...
 
 
-class RecurrentLanguageModel(nn.Module):
+class LanguageModel(nn.Module):
+    """What training, search and scoring need of a neural language model."""
+
+    output: nn.Linear
+    """Hidden vectors ``(..., R)`` -> logits ``(..., V)``."""
+
+    def forward(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
+        """Teacher forcing: words ``(B, T)`` -> hidden vectors for ``output`` ``(B, T, R)``, last state."""
+        raise NotImplementedError
+
+    def zero_state(self, batch: int) -> Nested:
+        """The state before the first word, for ``batch`` sentences."""
+        raise NotImplementedError
+
+    def start(self, batch: TargetBatch) -> Nested:
+        """The state before the first word, rows as in ``batch.target``."""
+        return self.zero_state(batch.target.shape[0])
+
+    def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
+        """Previous words ``(B,)`` -> log-probabilities of the next ``(B, V)`` in float32 or wider, next state."""
+        outputs, state = self(tokens.unsqueeze(1), state)
+        logits = self.output(outputs.squeeze(1))
+        return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1), state
+
+
+class RecurrentLanguageModel(LanguageModel):
     """``layers`` cells on each other over word embeddings, and a soft-max readout. h_0 = 0."""
 
     def __init__(self, *, embedding: nn.Embedding, cells: list[Cell], hidden_size: int, dropout: float) -> None:
@@ -51,16 +76,6 @@ class RecurrentLanguageModel(nn.Module):
             outputs = self.dropout(outputs)
             following.append(cell_state)
         return outputs, tuple(following)
-
-    def start(self, batch: TargetBatch) -> Nested:
-        """The state before the first word, rows as in ``batch.target``."""
-        return self.zero_state(batch.target.shape[0])
-
-    def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
-        """Previous words ``(B,)`` -> log-probabilities of the next ``(B, V)`` in float32 or wider, next state."""
-        outputs, state = self(tokens.unsqueeze(1), state)
-        logits = self.output(outputs.squeeze(1))
-        return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1), state
 
 
 def rnn_lm(

@@ -16,7 +16,7 @@ from unrolled.data.tokenizer import Tokenizer
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import Links, links_from_weights, word_index, word_weights
 from unrolled.metrics.perplexity import LogLikelihood
-from unrolled.models.language_model import RecurrentLanguageModel
+from unrolled.models.language_model import LanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.ensemble import Ensemble, Mean
 from unrolled.search.generator import Generator, Hypothesis
@@ -114,7 +114,7 @@ def total(scored: Iterable[Pieces]) -> LogLikelihood:
 class TrainedLanguageModel:
     """A language model in evaluation mode on ``device``, and its vocabulary."""
 
-    model: RecurrentLanguageModel
+    model: LanguageModel
     tokenizer: Tokenizer
     device: torch.device
     max_tokens: int

@@ -1,0 +1,76 @@
+"""The neural probabilistic language model: p(x_t | n - 1 words before) by a hidden layer (Bengio et al. 2000, 2003).
+
+Letters: B batch, T length, n order, E embedding size, H hidden size, V vocabulary. With the words' embeddings side by
+side, x = [C(x_{t-1}); ...; C(x_{t-n+1})], the paper's equation (1) is
+
+    y = b + W x + U tanh(d + H x),    p(x_t | x_{t-n+1} ... x_{t-1}) = softmax(y)
+
+where W = 0 without direct connections. A sentence begins with as many <s> as it takes.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from unrolled.errors import UserError
+from unrolled.models.initialise import initialise
+from unrolled.models.language_model import LanguageModel, Nested
+
+
+class FeedForwardLanguageModel(LanguageModel):
+    """The equations above; the state is the last n - 2 words ``(B, n - 2)``."""
+
+    def __init__(
+        self, *, embedding: nn.Embedding, order: int, hidden_size: int, direct: bool, dropout: float, bos: int = 1
+    ) -> None:
+        super().__init__()
+        window = (order - 1) * embedding.embedding_dim
+        self.order = order
+        self.bos = bos
+        self.embedding = embedding  # C
+        self.hidden = nn.Linear(window, hidden_size)  # H and d
+        self.direct = direct
+        self.dropout = nn.Dropout(dropout)
+        self.output = nn.Linear(hidden_size + (window if direct else 0), embedding.num_embeddings)  # [U, W] and b
+
+    def zero_state(self, batch: int) -> Nested:
+        """n - 2 times <s> ``(B, n - 2)``; the last one is the first word that is read."""
+        return (torch.full((batch, self.order - 2), self.bos, device=self.embedding.weight.device),)
+
+    def forward(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
+        """Teacher forcing: words ``(B, T)`` -> [tanh(d + H x); x] or its first part ``(B, T, R)``, last state."""
+        (before,) = state
+        words = torch.cat([before, tokens], dim=1)
+        # x of every position: the window of n - 1 words that ends there, the latest first
+        windows = words.unfold(1, self.order - 1, 1).flip(-1)
+        x = self.dropout(self.embedding(windows).flatten(-2))
+        hidden = self.dropout(torch.tanh(self.hidden(x)))
+        return torch.cat([hidden, x], dim=-1) if self.direct else hidden, (words[:, tokens.shape[1] :],)
+
+
+def feedforward_lm(
+    *,
+    source_vocabulary: int | None,
+    target_vocabulary: int,
+    attention: Any,
+    order: int,
+    embedding_size: int,
+    hidden_size: int,
+    direct: bool,
+    dropout: float,
+) -> FeedForwardLanguageModel:
+    """Build the model; ``order`` n counts the predicted word. ``source_vocabulary`` plays no part."""
+    if attention is not None:
+        raise UserError("model=feedforward_lm has no source to look at: leave attention=... away")
+    if not isinstance(order, int) or order < 2:
+        raise UserError(f"model.order={order}: a word is predicted from order - 1 words before it, so give 2 or more")
+    model = FeedForwardLanguageModel(
+        embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=0),
+        order=order,
+        hidden_size=hidden_size,
+        direct=direct,
+        dropout=dropout,
+    )
+    initialise(model, orthogonal=False)
+    return model
