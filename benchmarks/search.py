@@ -122,6 +122,7 @@ def natural(run: str, lines: list[str], beams: list[int]) -> None:
         search = {"_target_": "unrolled.search.settings.BeamSearch", "beam_size": beam}
         mean = {"_target_": "unrolled.search.ensemble.geometric_mean", "_partial_": True}
         options = {"run": run, "device": "cpu", "max_tokens": 2000, "search": search, "ensemble": mean}
+        options["precision"] = "32-true"
         translator = load_translator(OmegaConf.create(options))
         translator.translations(lines[:32])
         seconds, tokens = [], 0
@@ -144,7 +145,7 @@ def against_everything(run: str, lines: list[str]) -> None:
     from unrolled.search.settings import BeamSearch
 
     mean = {"_target_": "unrolled.search.ensemble.geometric_mean", "_partial_": True}
-    options = {"run": run, "device": "cpu", "max_tokens": 2000, "ensemble": mean}
+    options = {"run": run, "device": "cpu", "precision": "32-true", "max_tokens": 2000, "ensemble": mean}
     translator = load_translator(OmegaConf.create(options))
     member, search = translator.members[0], BeamSearch(beam_size=5)
     batches = list(encode_source(member.source_tokenizer, lines, max_tokens=2000))
