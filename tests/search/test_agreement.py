@@ -3,8 +3,8 @@
 import pytest
 import torch
 from models.builders import COMBINATIONS, IDS, SOURCE_WORDS, S, batch_of, build, pad, words
-from search.generators import BOS, EOS, PAD
 
+from search.generators import BOS, EOS, PAD
 from unrolled.search.length import NoNormalization
 from unrolled.search.score import score
 from unrolled.search.settings import BeamSearch

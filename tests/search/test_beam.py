@@ -7,6 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from search.generators import (
     BOS,
     EOS,
@@ -17,7 +18,6 @@ from search.generators import (
     greedy_by_hand,
     log_probability,
 )
-
 from unrolled.errors import UserError
 from unrolled.models.state import PerSentence
 from unrolled.search.beam import _best, beam_search, greedy

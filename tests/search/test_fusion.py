@@ -7,8 +7,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from models.builders import COMBINATIONS, IDS, SOURCE_WORDS, S, batch_of, build, build_lm, teacher_forced, words
-from search.generators import BOS, EOS, Chain, every_finished
 
+from search.generators import BOS, EOS, Chain, every_finished
 from unrolled.errors import UserError
 from unrolled.search.beam import beam_search
 from unrolled.search.coverage import Covered

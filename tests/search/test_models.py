@@ -18,8 +18,8 @@ from models.builders import (
     teacher_forced,
     words,
 )
-from search.generators import BOS, EOS
 
+from search.generators import BOS, EOS
 from unrolled.search.beam import beam_search
 from unrolled.search.length import PerToken
 from unrolled.search.settings import BeamSearch, Greedy

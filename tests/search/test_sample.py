@@ -7,8 +7,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from search.generators import BOS, EOS, PAD, Chain, Watched, greedy_by_hand, log_probability
 
+from search.generators import BOS, EOS, PAD, Chain, Watched, greedy_by_hand, log_probability
 from unrolled.errors import UserError
 from unrolled.search.sample import Sampling, sample, sharpen
 
