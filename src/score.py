@@ -1,12 +1,13 @@
 """How likely a run finds given text: a language model's sentences, a translator's pairs.
 
 python src/score.py run=RUN < sentences
-python src/score.py run=RUN source=FILE target=FILE [detail=tokens] [alignment=FILE]
+python src/score.py run=RUN source=FILE target=FILE [detail=tokens] [alignment=FILE] [weights=FILE.npz]
 """
 
 import json
 import sys
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 from omegaconf import DictConfig, ListConfig
@@ -16,8 +17,8 @@ from unrolled.data.stream import arriving
 from unrolled.data.text import check_same_length, read_lines
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import pharaoh
-from unrolled.training.inference import Pieces
-from unrolled.training.results import write_lines
+from unrolled.training.inference import Pieces, word_links
+from unrolled.training.matrices import MatrixFile
 
 
 @command("score")
@@ -32,8 +33,8 @@ def main(config: DictConfig) -> None:
 
 
 def score_sentences(config: DictConfig) -> None:
-    if config.alignment is not None:
-        raise UserError(f"run={config.run} is a language model and aligns nothing: leave alignment=... away")
+    if config.alignment is not None or config.weights is not None:
+        raise UserError(f"run={config.run} is a language model and aligns nothing: leave alignment and weights away")
     model = load_language_model(config)
     for lines in arriving(sys.stdin.buffer, "standard input", config.lines):
         show(model.score(lines), config.detail)
@@ -46,11 +47,18 @@ def score_pairs(config: DictConfig) -> None:
     check_same_length(config.source, config.target)
     translator = load_translator(config)
     sources, targets = list(read_lines(config.source)), list(read_lines(config.target))
-    for start in range(0, len(sources), config.lines):
-        some = slice(start, start + config.lines)
-        show(translator.score(sources[some], targets[some]), config.detail)
-    if config.alignment is not None:
-        write_lines(Path(config.alignment), [pharaoh(links) for links in translator.word_links(sources, targets)])
+    with ExitStack() as files:
+        links = config.alignment and files.enter_context(Path(config.alignment).open("w", encoding="utf-8"))
+        weights = config.weights and files.enter_context(MatrixFile(Path(config.weights)))
+        for start in range(0, len(sources), config.lines):
+            some = slice(start, start + config.lines)
+            show(translator.score(sources[some], targets[some]), config.detail)
+            if links or weights:
+                pairs = translator.attend(sources[some], targets[some])
+                if links:
+                    links.writelines(pharaoh(word_links(pair)) + "\n" for pair in pairs)
+                if weights:
+                    weights.add(pair.weights.numpy() for pair in pairs)
 
 
 def show(scored: Iterable[Pieces], detail: str | None) -> None:

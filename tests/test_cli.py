@@ -226,7 +226,14 @@ def test_score_gives_a_number_a_line_that_adds_up_to_the_perplexity_of_training(
 
 def test_score_writes_word_links(moved, trained, tmp_path):
     folder, elsewhere = moved
-    call_script("score.py", f"run={folder}", *pair(trained), f"alignment={tmp_path / 'a.talp'}", cwd=elsewhere)
+    files = [f"alignment={tmp_path / 'a.talp'}", f"weights={tmp_path / 'w.npz'}"]
+    call_script("score.py", f"run={folder}", *pair(trained), *files, "lines=4", cwd=elsewhere)
+    matrices = np.load(tmp_path / "w.npz")
+    assert len(matrices) == 11
+    for number, line in enumerate(lines(corpus(trained.parent, "test", "target"))):
+        matrix = matrices[str(number)]
+        assert len(matrix) >= len(line.split())
+        np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-5)
     gold = corpus(trained.parent, "test", "align")
     scored = call_script("evaluate.py", f"alignments={tmp_path / 'a.talp'}", f"gold={gold}", cwd=elsewhere)
     evaluated = call_script("evaluate.py", f"run={folder}", cwd=elsewhere)
@@ -331,6 +338,14 @@ def language_model(tmp_path_factory):
     return train(tmp_path_factory.mktemp("language_model"), "model=rnn_lm", *TINY, *sizes, "seed=0", folder="lm")
 
 
+@pytest.fixture(scope="module")
+def other_language_model(tmp_path_factory):
+    """One of other words."""
+    sizes = ["model.embedding_size=8", "model.hidden_size=7", "logger=csv", "trainer.max_steps=1"]
+    more = ["data.grammar.vocabulary_size=50"]
+    return train(tmp_path_factory.mktemp("other_words"), "model=rnn_lm", *TINY, *sizes, *more, folder="words_lm")
+
+
 def test_a_language_model_is_sampled_from(language_model, tmp_path):
     options = [f"run={language_model}", "number=7", "max_length=5", "batch=3"]
     done = run_script("sample.py", *options, cwd=tmp_path)
@@ -358,7 +373,7 @@ def test_a_language_model_scores_sentences(language_model, trained, tmp_path):
     assert (refused.status, "aligns nothing" in refused.stderr) == (2, True)
 
 
-def test_a_language_model_advises_the_beam(language_model, moved, trained):
+def test_a_language_model_advises_the_beam(language_model, other_language_model, moved, trained):
     folder, elsewhere = moved
     source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
     found = {
@@ -373,9 +388,11 @@ def test_a_language_model_advises_the_beam(language_model, moved, trained):
         for weight in (0, 1)
     }
     assert found[0] == (folder / "translations" / "test.txt").read_text(encoding="utf-8") != found[1]
-    sizes = ["model.embedding_size=8", "model.hidden_size=7", "logger=csv", "trainer.max_steps=1"]
-    train(elsewhere, "model=rnn_lm", *TINY, *sizes, "data.grammar.vocabulary_size=50", folder="words_lm")
-    mistakes = {"words_lm": "another vocabulary", str(folder): "is a translator", "nowhere": "there is no"}
+    mistakes = {
+        str(other_language_model): "another vocabulary",
+        str(folder): "is a translator",
+        "nowhere": "there is no",
+    }
     for run, message in mistakes.items():
         refused = call_script("translate.py", f"run={folder}", f"search.language_model={run}", cwd=elsewhere, text="a")
         assert (refused.status, len(refused.stderr.splitlines())) == (2, 1)
@@ -398,19 +415,19 @@ def test_options_of_search_reach_it(moved, trained):
     assert (refused.status, "bf16-mixed" in refused.stderr) == (2, True)
 
 
-def test_nbest_lists_are_rescored_and_weights_tuned(language_model, moved, trained, tmp_path):
+def test_nbest_lists_are_rescored_and_weights_tuned(other_language_model, moved, trained, tmp_path):
     folder, elsewhere = moved
     source, target = (corpus(trained.parent, "val", side) for side in ("source", "target"))
     options = [f"run={folder}", "nbest=4", "search.beam_size=6"]
     lists = call_script("translate.py", *options, cwd=elsewhere, text=source.read_text(encoding="utf-8")).stdout
     (tmp_path / "nbest").write_text(lists, encoding="utf-8")
     entries = [line.split(" ||| ") for line in lists.splitlines()]
-    scorers = f"scorers={{lm: '{language_model}', again: '{folder}'}}"
+    scorers = f"scorers={{lm: '{other_language_model}', again: '{folder}'}}"
     common = [f"nbest={tmp_path / 'nbest'}", scorers, f"source={source}", "bleu_tokenize=none"]
     judged = run_script("rescore.py", *common, cwd=tmp_path).stdout
     figures = [dict(figure.split("=") for figure in line.split(" ||| ")[2].split()) for line in judged.splitlines()]
     texts = "".join(f"{entry[1]}\n" for entry in entries)
-    alone = call_script("score.py", f"run={language_model}", cwd=tmp_path, text=texts).stdout.split()
+    alone = call_script("score.py", f"run={other_language_model}", cwd=tmp_path, text=texts).stdout.split()
     assert [float(row["lm"]) for row in figures] == pytest.approx([float(value) for value in alone], abs=1e-4)
     assert [float(row["again"]) for row in figures] == pytest.approx([float(row["logp"]) for row in figures], abs=1e-3)
     assert [int(float(row["words"])) for row in figures] == [len(entry[1].split()) for entry in entries]
