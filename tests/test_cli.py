@@ -228,7 +228,8 @@ def test_score_writes_word_links(moved, trained, tmp_path):
     folder, elsewhere = moved
     files = [f"alignment={tmp_path / 'a.talp'}", f"weights={tmp_path / 'w.npz'}"]
     call_script("score.py", f"run={folder}", *pair(trained), *files, "lines=4", cwd=elsewhere)
-    matrices = np.load(tmp_path / "w.npz")
+    with np.load(tmp_path / "w.npz") as stored:
+        matrices = dict(stored)
     assert len(matrices) == 11
     for number, line in enumerate(lines(corpus(trained.parent, "test", "target"))):
         matrix = matrices[str(number)]
@@ -293,7 +294,9 @@ def test_translate_writes_nbest_lists_with_links_and_weights(moved, trained, tmp
     target = f"target={elsewhere / 'best.txt'}"
     forced = call_script("score.py", f"run={folder}", pair(trained)[0], target, cwd=elsewhere).stdout
     assert [float(nbest[0][2][5:]) for nbest in lists] == pytest.approx([float(x) for x in forced.split()], abs=1e-3)
-    links, matrices = lines(tmp_path / "a.talp"), np.load(tmp_path / "w.npz")
+    links = lines(tmp_path / "a.talp")
+    with np.load(tmp_path / "w.npz") as stored:
+        matrices = dict(stored)
     assert len(links) == len(matrices) == len(entries) == 34
     assert links[-1] == ""
     for number, entry in enumerate(entries[:-1]):

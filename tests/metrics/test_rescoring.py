@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from unrolled.data.nbest import Entry, format_entry, parse_nbest
@@ -89,6 +89,7 @@ def total(sums):
 
 
 @settings(max_examples=60)
+@example(seed=16, axis=1, other=0.7)  # three lines cross in one place, but for rounding
 @given(seed=st.integers(0, 9999), axis=st.integers(0, 1), other=st.sampled_from([-1.0, 0.0, 0.7, 1.0]))
 def test_a_line_search_is_as_good_as_a_fine_grid(seed, axis, other):
     sentences, weights = random_sentences(seed), np.array([other, other])

@@ -19,6 +19,9 @@ Quality = Callable[[Array], float]
 """Sums of statistics over all sentences -> what is to be greatest."""
 
 
+_ROUNDING = 1e-9  # places nearer to each other than this (relatively) are one: which choice holds between is chance
+
+
 class Sentence(NamedTuple):
     """Figures ``(N, K)`` and statistics ``(N, M)`` of a sentence's translations."""
 
@@ -77,7 +80,7 @@ def line_search(sentences: Sequence[Sentence], weights: Array, axis: int, qualit
     for number, (place, change) in enumerate(places):
         total = total + change
         following = borders[number + 1] if number + 1 < len(places) else place + 2
-        if following > place:
+        if following - place > _ROUNDING * max(1, abs(place)):
             best = max(best, (quality(total), (place + following) / 2), key=lambda pair: pair[0])
     return best
 
