@@ -6,6 +6,7 @@ from torch import nn
 
 from unrolled.models.fast import packing
 from unrolled.models.fast.frozen import Product, frozen
+from unrolled.models.fast.squash import tanh
 from unrolled.search.inference import inference, models
 
 
@@ -74,3 +75,10 @@ def test_a_search_freezes_every_network_of_its_generator():
     count = 2 if packing.packs(torch.float32) else 0
     assert search(Several(one, other), word=3) == (3, [count, count])
     assert replaced(one) == []
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_tanh_without_gradients_is_exact_near_zero(dtype):
+    x = torch.tensor([1e-3, -2e-4], dtype=dtype)
+    with torch.no_grad():
+        torch.testing.assert_close(tanh(x.clone()), torch.tanh(x), rtol=1e-3, atol=0)

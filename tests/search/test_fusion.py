@@ -82,11 +82,12 @@ def test_a_wide_beam_finds_the_best_under_the_coverage_penalty(seed, beta):
         assert [h.score for h in best] == pytest.approx([value for value, _ in expected], abs=1e-4)
 
 
+@pytest.mark.parametrize("beta", [0.0, 0.4])
 @pytest.mark.parametrize(("name", "attention", "cell"), COMBINATIONS, ids=IDS)
 @torch.no_grad()
-def test_every_model_can_be_advised_and_covered(name, attention, cell):
+def test_every_model_can_be_advised_and_covered(name, attention, cell, beta):
     """The score is what teacher forcing says of both models and of the attention."""
-    model, language_model, beta, weight = build(name, attention, cell, seed=5), build_lm("gru"), 0.4, 0.3
+    model, language_model, weight = build(name, attention, cell, seed=5), build_lm("gru"), 0.3
     options = {"coverage_penalty": beta, "language_model": language_model, "language_model_weight": weight}
     search = BeamSearch(beam_size=4, length_normalization=NoNormalization(), max_length_ratio=1.0, **options)
     batch = batch_of(SOURCES)

@@ -55,7 +55,7 @@ def test_best_means_lowest_for_a_loss_and_what_is_no_number_is_worst():
 
 
 def test_the_mean_is_exact_and_keeps_the_dtype(tmp_path):
-    values = [torch.tensor([1.0, 2**-24]), torch.tensor([1.0, 0.0]), torch.tensor([1.0 + 2**-22, 0.0])]
+    values = [torch.tensor([1.0, 2.0**30]), torch.tensor([1.0, 1.0]), torch.tensor([1.0 + 2**-22, -(2.0**30)])]
     for number, value in enumerate(values):
         save_file({"w": value, "b": torch.ones(1, dtype=torch.bfloat16)}, tmp_path / f"{number}.safetensors")
     mean = average([tmp_path / f"{number}.safetensors" for number in range(3)])

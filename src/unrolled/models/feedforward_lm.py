@@ -15,10 +15,10 @@ from torch import Tensor, nn
 
 from unrolled.errors import UserError
 from unrolled.models.initialise import initialise
-from unrolled.models.language_model import LanguageModel, Nested
+from unrolled.models.language_model import Nested, NeuralLanguageModel
 
 
-class FeedForwardLanguageModel(LanguageModel):
+class FeedForwardLanguageModel(NeuralLanguageModel):
     """The equations above; the state is the last n - 2 words ``(B, n - 2)``."""
 
     def __init__(

@@ -13,19 +13,63 @@ from unrolled.models.cells import Cell, make_cell
 from unrolled.models.initialise import initialise
 
 Nested = tuple[Any, ...]
+LOGITS = 2**24
+"""Logits that `word_log_probs` holds at a time."""
 
 
 class TargetBatch(Protocol):
-    """What a language model reads of a batch."""
+    """What a language model begins with."""
 
     @property
     def target(self) -> Tensor:
-        """Token ids ``(B, T)``."""
+        """``(B, ...)``: a row a sentence."""
+        ...
+
+
+class Words(Protocol):
+    """T words to predict in every row, and the one before each."""
+
+    @property
+    def target_in(self) -> Tensor:
+        """Token ids ``(B, T)``: <s> and the words but the last."""
+        ...
+
+    @property
+    def target_out(self) -> Tensor:
+        """Token ids ``(B, T)``: the words, </s> the last."""
+        ...
+
+    @property
+    def target_out_valid(self) -> Tensor:
+        """``(B, T)`` bool, True at real tokens of ``target_out``."""
         ...
 
 
 class LanguageModel(nn.Module):
-    """What training, search and scoring need of a neural language model."""
+    """What search and scoring need of a language model."""
+
+    def zero_state(self, batch: int) -> Nested:
+        """The state before the first word, for ``batch`` sentences."""
+        raise NotImplementedError
+
+    def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
+        """Previous words ``(B,)`` -> log-probabilities of the next ``(B, V)`` in float32 or wider, next state."""
+        raise NotImplementedError
+
+    def start(self, batch: TargetBatch) -> Nested:
+        """The state before the first word, rows as in ``batch.target``."""
+        return self.zero_state(len(batch.target))
+
+    def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
+        """Natural log p(x_t | x_<t) of ``batch.target_out``, ``(B, T)`` in float32 or wider, 0 at padding; last state.
+
+        Equal to what ``step`` says of the same words one by one, but all of them at once.
+        """
+        raise NotImplementedError
+
+
+class NeuralLanguageModel(LanguageModel):
+    """A network that makes a hidden vector of the words before, and a soft-max readout."""
 
     output: nn.Linear
     """Hidden vectors ``(..., R)`` -> logits ``(..., V)``."""
@@ -34,22 +78,32 @@ class LanguageModel(nn.Module):
         """Teacher forcing: words ``(B, T)`` -> hidden vectors for ``output`` ``(B, T, R)``, last state."""
         raise NotImplementedError
 
-    def zero_state(self, batch: int) -> Nested:
-        """The state before the first word, for ``batch`` sentences."""
-        raise NotImplementedError
-
-    def start(self, batch: TargetBatch) -> Nested:
-        """The state before the first word, rows as in ``batch.target``."""
-        return self.zero_state(batch.target.shape[0])
-
     def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
-        """Previous words ``(B,)`` -> log-probabilities of the next ``(B, V)`` in float32 or wider, next state."""
+        """See `LanguageModel`."""
         outputs, state = self(tokens.unsqueeze(1), state)
-        logits = self.output(outputs.squeeze(1))
-        return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1), state
+        return self._log_softmax(outputs.squeeze(1)), state
+
+    def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
+        """See `LanguageModel`. Logits are held for some words at a time."""
+        hidden, state = self(batch.target_in, state)
+        counted = batch.target_out_valid
+        words = batch.target_out[counted]
+        rows = max(1, LOGITS // self.output.out_features)
+        found = [
+            self._log_softmax(some).gather(1, of.unsqueeze(1)).squeeze(1)
+            for some, of in zip(hidden[counted].split(rows), words.split(rows), strict=True)
+        ]
+        log_probs = hidden.new_zeros(counted.shape, dtype=found[0].dtype)
+        log_probs[counted] = torch.cat(found)
+        return log_probs, state
+
+    def _log_softmax(self, hidden: Tensor) -> Tensor:
+        """``(N, R)`` -> ``(N, V)``."""
+        logits = self.output(hidden)
+        return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1)
 
 
-class RecurrentLanguageModel(LanguageModel):
+class RecurrentLanguageModel(NeuralLanguageModel):
     """``layers`` cells on each other over word embeddings, and a soft-max readout. h_0 = 0."""
 
     def __init__(self, *, embedding: nn.Embedding, cells: list[Cell], hidden_size: int, dropout: float) -> None:

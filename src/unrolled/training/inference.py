@@ -121,14 +121,18 @@ class TrainedLanguageModel:
     """Padded positions of a batch."""
     precision: str = "32-true"
 
+    @torch.inference_mode()
     def score(self, lines: Sequence[str]) -> list[Pieces]:
         """For each line every piece with its log-probability."""
         found: dict[int, Pieces] = {}
         for batch in encode_sentences(self.tokenizer, lines, max_tokens=self.max_tokens):
+            words = batch.to(self.device)
             with autocast(self.device, self.precision):
-                scores = score(self.model, batch.to(self.device))
-            for line, ids, row in zip(batch.index.tolist(), batch.target_out.tolist(), scores, strict=True):
-                found[line] = list(zip(self.tokenizer.pieces(ids[: len(row)]), row, strict=True))
+                log_probs, _ = self.model.word_log_probs(words, self.model.start(words))
+            rows = zip(batch.index.tolist(), batch.target_lengths.tolist(), strict=True)
+            for (line, length), ids, row in zip(rows, batch.target_out.tolist(), log_probs.tolist(), strict=True):
+                end = length - 1  # with </s>, without <s>
+                found[line] = list(zip(self.tokenizer.pieces(ids[:end]), row[:end], strict=True))
         return [found[line] for line in range(len(lines))]
 
 

@@ -15,7 +15,7 @@ from unrolled.data.batch import Batch
 from unrolled.errors import UserError
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.metrics.translation import translation_scores
-from unrolled.models.language_model import LanguageModel
+from unrolled.models.language_model import NeuralLanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.generator import Hypothesis
 from unrolled.training.linear_loss import linear_token_loss
@@ -111,7 +111,7 @@ class _Module(lightning.LightningModule):
 class LanguageModeling(_Module):
     """p(sentence): trains and measures a language model on the target side."""
 
-    model: LanguageModel
+    model: NeuralLanguageModel
 
     def loss(self, batch: Batch) -> TokenLoss:
         """-log p(x_1 ... x_T </s>), every word given the ones before it."""
