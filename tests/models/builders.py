@@ -102,6 +102,8 @@ def lm_options(**changes):
         "hidden_size": D,
         "layers": 2,
         "dropout": 0.0,
+        "variational": False,
+        "embedding_dropout": 0.0,
         "tied_embeddings": False,
         "orthogonal": False,
         **changes,

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from unrolled.errors import UserError
-from unrolled.training.schedule import constant, halve_on_plateau, inverse_square_root, warm_up
+from unrolled.training.schedule import constant, halve_on_plateau, inverse_square_root, linear_decay, warm_up
 
 
 def rates(schedule, count, **options):
@@ -41,7 +41,11 @@ def test_plateau_halves_when_the_figure_stops_improving(mode, values):
     assert optimizer.param_groups[0]["lr"] == 0.1
 
 
-@pytest.mark.parametrize("schedule", [warm_up, inverse_square_root])
-def test_a_warm_up_without_steps_is_a_users_mistake(schedule):
+def test_linear_decay_ends_at_zero_and_stays_there():
+    assert rates(linear_decay, 6, steps=4) == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("schedule", [warm_up, inverse_square_root, linear_decay])
+def test_a_schedule_without_steps_is_a_users_mistake(schedule):
     with pytest.raises(UserError, match=r"schedule\.steps=0"):
         rates(schedule, 1, steps=0)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from unrolled.data import store
 from unrolled.data.cache import appearing
+from unrolled.data.continuous import ContinuousText, StreamLoader
 from unrolled.data.corpus import SPLITS, Corpus, Files
 from unrolled.data.encode import encode
 from unrolled.data.loader import BatchLoader
@@ -25,13 +26,17 @@ from unrolled.errors import UserError
 
 log = logging.getLogger(__name__)
 
+EVALUATION_STEPS = 500  # words of a continuous text that are measured at a time
+
 
 class DataModule(lightning.LightningDataModule):
     """Trains tokenizers, keeps token ids in ``cache``, and gives batches.
 
     max_tokens: padded positions of either side of a batch, with </s>. max_sentences: rows of a batch, None for no
     limit. max_length: a training pair with a longer side, in tokens without </s>, or with an empty one is left out; of
-    validation and test every line is used. seed: of the order of training batches.
+    validation and test every line is used. seed: of the order of training batches. stream: the lines are one continuous
+    text, all of it used, in stream_rows rows that are read side by side, stream_steps words at a time; in validation
+    and test in one row (a rank).
 
     After `setup`: ``source_tokenizer`` (None for monolingual text) and ``target_tokenizer``, one and the same object if
     they are joint, and ``notices``, a list of lines for the user.
@@ -50,14 +55,19 @@ class DataModule(lightning.LightningDataModule):
         max_length: int,
         seed: int,
         max_sentences: int | None = None,
+        stream: bool = False,
+        stream_rows: int = 20,
+        stream_steps: int = 35,
     ) -> None:
         super().__init__()
-        for name, value in {"max_tokens": max_tokens, "max_length": max_length, "max_sentences": max_sentences}.items():
+        sizes = {"max_tokens": max_tokens, "max_length": max_length, "max_sentences": max_sentences}
+        for name, value in (sizes | {"stream_rows": stream_rows, "stream_steps": stream_steps}).items():
             if value is not None and value < 1:
                 raise UserError(f"data: {name}={value}: give a number above 0")
         self._corpus, self._tokenizer = corpus, tokenizer
         self._cache = Path(cache)
         self._max_tokens, self._max_length, self._max_sentences = max_tokens, max_length, max_sentences
+        self._stream, self._stream_rows, self._stream_steps = stream, stream_rows, stream_steps
         self._seed = seed
         self._stores: dict[str, tuple[TokenStore | None, TokenStore]] = {}
         self._lines: dict[str, NDArray[Any]] = {}
@@ -132,6 +142,10 @@ class DataModule(lightning.LightningDataModule):
                     raise unequal(files.source, len(source), files.target, len(target))
             self._stores[split] = source, target
             self._lines[split] = np.arange(len(target))
+        if self._stream:
+            tokens = len(ContinuousText(self._stores["train"][1]))
+            self._notice(f"train: {tokens} tokens with </s>, read as one text in {self._stream_rows} rows")
+            return
         self._lines["train"] = self._survivors(*self._stores["train"])
         source_padding, target_padding = self.padding_share()
         padding = "" if source_padding is None else f"{source_padding:.1%} of source and "
@@ -158,20 +172,23 @@ class DataModule(lightning.LightningDataModule):
 
     # Batches
 
-    def train_dataloader(self) -> BatchLoader:
+    def train_dataloader(self) -> BatchLoader | StreamLoader:
         """Shuffled batches; another order every epoch."""
         return self._loader("train")
 
-    def val_dataloader(self) -> BatchLoader:
+    def val_dataloader(self) -> BatchLoader | StreamLoader:
         """Every line once, similar lengths together; ``Batch.index`` says which line."""
         return self._loader("val")
 
-    def test_dataloader(self) -> BatchLoader:
+    def test_dataloader(self) -> BatchLoader | StreamLoader:
         """Every line once, similar lengths together; ``Batch.index`` says which line."""
         return self._loader("test")
 
-    def _loader(self, split: str) -> BatchLoader:
+    def _loader(self, split: str) -> BatchLoader | StreamLoader:
         rank, ranks = (0, 1) if self.trainer is None else (self.trainer.global_rank, self.trainer.world_size)
+        if self._stream:
+            rows, steps = (self._stream_rows, self._stream_steps) if split == "train" else (ranks, EVALUATION_STEPS)
+            return StreamLoader(self._stores[split][1], rows=rows, steps=steps, rank=rank, world_size=ranks)
         batches = self._batches(split, rank=rank, world_size=ranks)
         return BatchLoader(*self._stores[split], self._lines[split], batches)
 

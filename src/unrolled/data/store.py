@@ -65,6 +65,10 @@ class TokenStore:
         """The ids of a sentence, without special tokens."""
         return self._ids[self._offsets[number] : self._offsets[number + 1]]
 
+    def flat(self, start: int, stop: int) -> NDArray[Any]:
+        """The ids from number ``start`` to before ``stop``, the sentences' one after the other."""
+        return self._ids[start:stop]
+
     @property
     def lengths(self) -> NDArray[np.int32]:
         """(N,): the number of ids of every sentence."""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from unrolled.errors import UserError
 from unrolled.models.cells import Cell, make_cell
+from unrolled.models.dropout import VariationalDropout, WordDropout
 from unrolled.models.initialise import initialise
 
 Nested = tuple[Any, ...]
@@ -104,13 +105,25 @@ class NeuralLanguageModel(LanguageModel):
 
 
 class RecurrentLanguageModel(NeuralLanguageModel):
-    """``layers`` cells on each other over word embeddings, and a soft-max readout. h_0 = 0."""
+    """``layers`` cells on each other over word embeddings, and a soft-max readout. h_0 = 0.
 
-    def __init__(self, *, embedding: nn.Embedding, cells: list[Cell], hidden_size: int, dropout: float) -> None:
+    ``dropout`` of what goes into a layer and out of the last, ``embedding_dropout`` of whole words.
+    """
+
+    def __init__(
+        self,
+        *,
+        embedding: nn.Embedding,
+        cells: list[Cell],
+        hidden_size: int,
+        dropout: nn.Dropout | VariationalDropout,
+        embedding_dropout: float = 0.0,
+    ) -> None:
         super().__init__()
         self.embedding = embedding
+        self.word_dropout = WordDropout(embedding_dropout)
         self.layers = nn.ModuleList(cells)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = dropout
         self.output = nn.Linear(hidden_size, embedding.num_embeddings)  # R and c
 
     def cells(self) -> list[Cell]:
@@ -123,7 +136,7 @@ class RecurrentLanguageModel(NeuralLanguageModel):
 
     def forward(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
         """Teacher forcing: words ``(B, T)`` -> hidden vectors for ``output`` ``(B, T, H)``, last state."""
-        outputs = self.dropout(self.embedding(tokens))
+        outputs = self.dropout(self.word_dropout(self.embedding, tokens))
         following = []
         for cell, cell_state in zip(self.cells(), state, strict=True):
             outputs, cell_state = cell.unroll(outputs, cell_state)
@@ -142,6 +155,8 @@ def rnn_lm(
     hidden_size: int,
     layers: int,
     dropout: float,
+    variational: bool,
+    embedding_dropout: float,
     tied_embeddings: bool,
     orthogonal: bool,
 ) -> RecurrentLanguageModel:
@@ -161,7 +176,8 @@ def rnn_lm(
         embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=0),
         cells=[make_cell(cell, input_size=size, hidden_size=hidden_size) for size in sizes],
         hidden_size=hidden_size,
-        dropout=dropout,
+        dropout=VariationalDropout(dropout) if variational else nn.Dropout(dropout),
+        embedding_dropout=embedding_dropout,
     )
     initialise(model, orthogonal=orthogonal)
     if tied_embeddings:

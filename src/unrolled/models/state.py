@@ -1,4 +1,9 @@
-"""What a generator's state says about itself."""
+"""What a generator's state says about itself, and what can be done with any."""
+
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor
 
 
 class PerSentence(tuple):  # type: ignore[type-arg]
@@ -8,3 +13,8 @@ class PerSentence(tuple):  # type: ignore[type-arg]
     """
 
     __slots__ = ()
+
+
+def map_state(function: Callable[[Tensor], Tensor], state: Any) -> Any:
+    """The nested tuple of ``function`` of every tensor."""
+    return function(state) if isinstance(state, Tensor) else type(state)(map_state(function, part) for part in state)

@@ -12,10 +12,12 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from unrolled.data.batch import Batch
+from unrolled.data.continuous import StreamBatch
 from unrolled.errors import UserError
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.metrics.translation import translation_scores
 from unrolled.models.language_model import NeuralLanguageModel
+from unrolled.models.state import map_state
 from unrolled.models.translator import Translator
 from unrolled.search.generator import Hypothesis
 from unrolled.training.linear_loss import linear_token_loss
@@ -109,15 +111,46 @@ class _Module(lightning.LightningModule):
 
 
 class LanguageModeling(_Module):
-    """p(sentence): trains and measures a language model on the target side."""
+    """p(sentence): trains and measures a language model on the target side.
+
+    Of a continuous text the state is carried on from batch to batch, its gradient not: truncated backpropagation
+    through time. Training and evaluation carry their own.
+    """
 
     model: NeuralLanguageModel
 
-    def loss(self, batch: Batch) -> TokenLoss:
+    def __init__(self, **shared: Any) -> None:
+        super().__init__(**shared)
+        self._carried: dict[str, Any] = {}
+
+    def loss(self, batch: Batch | StreamBatch) -> TokenLoss:
         """-log p(x_1 ... x_T </s>), every word given the ones before it."""
-        hidden, _ = self.model(batch.target_in, self.model.start(batch))
+        state = self._state(batch)
+        hidden, state = self.model(batch.target_in, state)
+        if isinstance(batch, StreamBatch):
+            self._carried[self._phase] = map_state(Tensor.detach, state)
         counted = batch.target_out_valid
         return linear_token_loss(hidden[counted], self.model.output, batch.target_out[counted], self._smoothing())
+
+    @property
+    def _phase(self) -> str:
+        return "training" if self.training else "evaluation"
+
+    def _state(self, batch: Batch | StreamBatch) -> Any:
+        if isinstance(batch, Batch):
+            return self.model.start(batch)
+        return self.model.zero_state(len(batch)) if batch.first else self._carried[self._phase]
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """The state that training carries, of every rank, so that it goes on as if it had not stopped."""
+        if "training" in self._carried:
+            checkpoint["carried"] = self._gather(map_state(Tensor.cpu, self._carried["training"]))
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Carry on what was saved."""
+        if "carried" in checkpoint and self._trainer is not None:
+            state = checkpoint["carried"][self.trainer.global_rank]
+            self._carried["training"] = map_state(lambda part: part.to(self.device), state)
 
     def _smoothing(self) -> float:
         return self.label_smoothing if self.training else 0.0

@@ -31,6 +31,12 @@ def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, steps:
     return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
 
 
+def linear_decay(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -> Schedule:
+    """Linear from lr to 0 in ``steps`` optimiser steps: for a training whose length is known."""
+    steps = _positive("schedule.steps", steps)
+    return {"scheduler": LambdaLR(optimizer, lambda step: max(0.0, 1 - step / steps)), "interval": "step"}
+
+
 def halve_on_plateau(
     optimizer: Optimizer, *, monitor: str, mode: str, patience: int, factor: float, minimum: float
 ) -> Schedule:
@@ -51,5 +57,5 @@ def halve_on_plateau(
 
 def _positive(name: str, steps: int) -> int:
     if steps < 1:
-        raise UserError(f"{name}={steps}: a warm-up needs at least one step; take schedule=constant for none")
+        raise UserError(f"{name}={steps}: give a whole number above 0, or take schedule=constant")
     return steps
