@@ -38,6 +38,10 @@ def arguments(choice: str, folder: Path) -> list[str]:
         return [*TINY_MODEL, *(f"data.{split}={pair}" for split, pair in text.items())]
     if choice == "monolingual_text":
         return [*TINY_LM, *(f"data.{split}={folder / split}.target" for split in text)]
+    if choice == "wikitext2":  # the data, and the experiment
+        for split in ("train", "valid", "test"):
+            (folder / f"wiki.{split}.tokens").write_text("\n".join(SENTENCES * 9) + "\n", encoding="utf-8")
+        return ["model=rnn_lm", *TINY_LM[1:], "model.hidden_size=8", f"data.root={folder}"]
     if choice == "language_modeling":
         return [*TINY, *TINY_LM]
     return [*TINY, *TINY_MODEL]
