@@ -223,10 +223,9 @@ class LSTMCell(Cell):
 
     def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
         """See the contract. By torch's own LSTM, fused on CPU and GPU; it has the candidate before the output gate."""
-        size = self.hidden_size
-        order = torch.arange(4 * size, device=inputs.device).view(4, size)[[0, 1, 3, 2]].flatten()
-        recurrent, bias = self.recurrent.weight[order], self.input.bias[order]
-        weights = [self.input.weight[order], recurrent, bias, torch.zeros_like(bias)]
+        ours = (self.input.weight, self.recurrent.weight, self.input.bias)
+        weights = [torch.cat([i, f, c, o]) for i, f, o, c in (weight.chunk(4) for weight in ours)]
+        weights.append(torch.zeros_like(self.input.bias))
         start = [part.unsqueeze(0) for part in state]
         outputs, *last = torch.lstm(inputs, start, weights, True, 1, 0.0, self.training, False, True)
         h, c = (part.squeeze(0).to(part_of.dtype) for part, part_of in zip(last, state, strict=True))
