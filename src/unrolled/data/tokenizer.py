@@ -108,8 +108,7 @@ class SentencePieceTokenizer:
             first = start + len(piece) - len(piece.lstrip(SPACE))
             numbers.append(bisect_right(ends, origins[first]))
             start += len(piece)
-        if start != len(normalized):
-            raise AssertionError(f"pieces of {start} characters for {len(normalized)}: another SentencePiece?")
+        assert start == len(normalized)
         return numbers
 
     def save(self, folder: Path) -> None:

@@ -17,6 +17,8 @@ class Mixture(LanguageModel):
     weights: M numbers from 0 that sum to 1.
     """
 
+    log_weights: Tensor
+
     def __init__(self, *, models: Sequence[LanguageModel], weights: Sequence[float]) -> None:
         super().__init__()
         self.models = nn.ModuleList(models)
