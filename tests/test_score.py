@@ -294,4 +294,6 @@ def test_size_and_minimum_count_cut_a_word_vocabulary_and_the_text_is_still_comp
         assert done.status == 0, done.stderr
     done = score(runs, "detail=corpus", run="[short,frequent,rnn]")
     assert [int(cell) for cell in rows(done.stdout)["unknown_words"]] == [7, 4, 0]
-    assert len(set(rows(done.stdout)["words"])) == 1
+    assert rows(done.stdout)["words"] == ["16"] * 3
+    assert rows(done.stdout)["known_words"] == ["9"] * 3
+    assert len(set(rows(done.stdout)["perplexity_per_known_word"])) == 3

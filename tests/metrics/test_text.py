@@ -31,6 +31,11 @@ def test_words_have_the_log_probability_of_their_pieces_and_the_line_keeps_its_o
     assert sum(found) == pytest.approx(sum(pieces) + end)
 
 
+def add(text, line, log_probs, words_of_pieces=None, unknown=(), unknown_to_any=()):
+    numbers = [0] * (len(log_probs) - 1) if words_of_pieces is None else words_of_pieces
+    text.add(line, log_probs, numbers, unknown=unknown, unknown_to_any=unknown_to_any)
+
+
 def test_pieces_behind_the_last_word_count_for_the_end():
     assert per_word([-1.0, -2.0, -4.0], [0, 1], 1) == [-1.0, -6.0]
     with pytest.raises(ValueError, match="zip"):
@@ -48,8 +53,8 @@ def test_the_lectures_averages_and_perplexities_come_out(order):
 
 def test_unknown_words_are_those_with_an_unknown_piece_but_not_those_that_are_written_so():
     pieces, numbers = ["▁", "<unk>", "b", "▁c", "▁", "<unk>", "▁<unk", ">", "</s>"], [0, 0, 0, 1, 2, 2, 3, 3]
-    assert unknown_words("öb c <unk> <unk>", pieces, numbers) == ["öb"]
-    assert unknown_words("ö ö", ["<unk>", "<unk>", "</s>"], [0, 1]) == ["ö", "ö"]
+    assert unknown_words("öb c <unk> <unk>", pieces, numbers) == [0]
+    assert unknown_words("ö ö", ["<unk>", "<unk>", "</s>"], [0, 1]) == [0, 1]
     assert unknown_words("c", ["c", "<unk>", "</s>"], [0, 1]) == []  # of no word
 
 
@@ -57,7 +62,7 @@ def test_unknown_words_are_those_with_an_unknown_piece_but_not_those_that_are_wr
 def test_corpus_figures_are_sums_divided_once(lines):
     text = TextLikelihood()
     for line, log_probs in lines:
-        text.add(line, log_probs, unknown=2)
+        add(text, line, log_probs, unknown=[0, 1])
     everything = "".join(f"{line}\n" for line, _ in lines)
     log_p = np.array([log_p for _, log_probs in lines for log_p in log_probs], dtype=np.float64)
     words = sum(len([word for word in line.replace("\t", " ").split(" ") if word]) for line, _ in lines)
@@ -76,19 +81,29 @@ def test_corpus_figures_are_sums_divided_once(lines):
 
 def test_figures_do_not_depend_on_how_words_are_cut_but_the_perplexity_per_token_does():
     whole, cut = TextLikelihood(), TextLikelihood()
-    whole.add("some words", [-3.0, -5.0, -1.0], unknown=0)
-    cut.add("some words", [-1.0, -2.0, -4.0, -1.0, -1.0], unknown=0)
-    for name in ("perplexity_per_word", "bits_per_character", "log_probability"):
+    add(whole, "some words", [-3.0, -5.0, -1.0], [0, 1])
+    add(cut, "some words", [-1.0, -2.0, -4.0, -1.0, -1.0], [0, 0, 1, 1])
+    for name in ("perplexity_per_word", "perplexity_per_known_word", "bits_per_character", "log_probability"):
         assert whole.figures()[name] == cut.figures()[name]
     assert whole.figures()["perplexity_per_token"] == exp(3)
     assert cut.figures()["perplexity_per_token"] == exp(9 / 5)
+
+
+def test_words_that_any_model_has_not_do_not_count_where_vocabularies_are_compared():
+    text = TextLikelihood()
+    add(text, "a bc d", [-1.0, -2.0, -4.0, -8.0, -16.0], [0, 1, 1, 2], unknown=[0], unknown_to_any={0, 1})
+    add(text, "", [-3.0], [])
+    figures = text.figures()
+    assert (figures["words"], figures["unknown_words"], figures["known_words"]) == (3, 1, 1)
+    assert figures["perplexity_per_known_word"] == pytest.approx(exp((8 + 16 + 3) / 3))
+    assert figures["perplexity_per_word"] == pytest.approx(exp(34 / 5))
 
 
 def test_probability_0_is_an_infinite_perplexity_and_no_text_has_none():
     text = TextLikelihood()
     assert isnan(text.bits_per_character)
     assert isnan(text.perplexity_per_word)
-    text.add("a b", [-1.0, -inf, -1.0], unknown=0)
+    add(text, "a b", [-1.0, -inf, -1.0])
     assert (text.perplexity_per_word, text.bits_per_character) == (inf, inf)
     assert text.figures()["log_probability"] == -inf
     assert impossible([-1.0, -inf])

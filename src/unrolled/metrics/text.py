@@ -4,7 +4,7 @@ Models with different vocabularies predict different tokens, so their perplexiti
 say of whole words, of characters and of the text does. Letters: N pieces of a line with </s>, W words.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from math import inf, log
 
@@ -26,22 +26,24 @@ def per_word(log_probs: Sequence[float], words_of_pieces: Sequence[int], words: 
     return sums
 
 
-def unknown_words(line: str, pieces: Sequence[str], words_of_pieces: Sequence[int]) -> list[str]:
-    """The words of ``line`` that the vocabulary cannot write: those with an <unk> among their pieces.
+def unknown_words(line: str, pieces: Sequence[str], words_of_pieces: Sequence[int]) -> list[int]:
+    """The numbers of the words of ``line`` that the vocabulary cannot write: those with an <unk> among their pieces.
 
     A word that is written <unk> in the text is none of them: whoever prepared the text has put it there, as the
     published versions of word-level corpora have it, and it is predicted as what it is.
     """
     words = split_words(line)
     without = {number for piece, number in zip(pieces, words_of_pieces, strict=False) if piece == SPECIALS[UNK]}
-    return [words[number] for number in sorted(without) if number < len(words) and words[number] != SPECIALS[UNK]]
+    return [number for number in sorted(without) if number < len(words) and words[number] != SPECIALS[UNK]]
 
 
 @dataclass
 class TextLikelihood:
     """Sums over the lines of a text; every figure is divided once, at the end.
 
-    characters: code points of the lines and one line end each, as ``wc -m`` counts them.
+    characters: code points of the lines and one line end each, as ``wc -m`` counts them. known: the words that every
+    model of a comparison knows, and </s>. A word that is unknown is scored as <unk>, as any word outside the vocabulary
+    is, and that is the likelier the smaller the vocabulary: vocabularies compare over known words only.
     """
 
     sentences: int = 0
@@ -49,14 +51,27 @@ class TextLikelihood:
     characters: int = 0
     unknown_words: int = 0
     tokens: LogLikelihood = field(default_factory=LogLikelihood)
+    known: LogLikelihood = field(default_factory=LogLikelihood)
 
-    def add(self, line: str, log_probs: Sequence[float], unknown: int) -> None:
-        """Add a line, the natural log-probabilities of its pieces with </s>, and its number of unknown words."""
+    def add(
+        self,
+        line: str,
+        log_probs: Sequence[float],
+        words_of_pieces: Sequence[int],
+        *,
+        unknown: Collection[int],
+        unknown_to_any: Collection[int],
+    ) -> None:
+        """Add a line: natural log p of its pieces and </s> ``(N,)``, their words, the numbers of unknown words."""
+        words = len(split_words(line))
         self.sentences += 1
-        self.words += len(split_words(line))
+        self.words += words
         self.characters += len(line) + 1
-        self.unknown_words += unknown
+        self.unknown_words += len(unknown)
         self.tokens.add(-sum(log_probs), len(log_probs))
+        by_word = enumerate(per_word(log_probs, words_of_pieces, words))
+        known = [log_p for number, log_p in by_word if number not in unknown_to_any]
+        self.known.add(-sum(known), len(known))
 
     @property
     def perplexity_per_word(self) -> float:
@@ -77,9 +92,11 @@ class TextLikelihood:
             "characters": self.characters,
             "unknown_words": self.unknown_words,
             "unknown_share": self.unknown_words / self.words if self.words else 0.0,
+            "known_words": self.known.tokens - self.sentences,
             "log_probability": -self.tokens.negative_log_likelihood,
             "perplexity_per_token": self.tokens.perplexity,
             "perplexity_per_word": self.perplexity_per_word,
+            "perplexity_per_known_word": self.known.perplexity,
             "bits_per_character": self.bits_per_character,
         }
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from itertools import chain
 from math import isfinite
 
 from unrolled.data.tokenizer import split_words
@@ -107,9 +108,12 @@ class Corpus:
 
     def show(self, lines: Sequence[str], scored: Scored) -> str:
         """Nothing yet."""
-        for column, sums, found in zip(self._columns, self._sums, scored, strict=True):
-            for line, pieces in zip(lines, found, strict=True):
-                sums.add(line, [log_p for _, log_p in pieces], len(column.unknown(line, pieces)))
+        for line, row in zip(lines, zip(*scored, strict=True), strict=True):
+            unknown = [column.unknown(line, pieces) for column, pieces in zip(self._columns, row, strict=True)]
+            unknown_to_any = set(chain(*unknown))
+            for column, sums, pieces, own in zip(self._columns, self._sums, row, unknown, strict=True):
+                log_probs, words = [log_p for _, log_p in pieces], column.tokenizer.words_of_pieces(line)
+                sums.add(line, log_probs, words, unknown=own, unknown_to_any=unknown_to_any)
         return ""
 
     def end(self) -> str:

@@ -28,7 +28,7 @@ class Notices:
         self._words += sum(len(split_words(line)) for line in lines)
         for number, (column, found) in enumerate(zip(self._columns, scored, strict=True)):
             for line, pieces in zip(lines, found, strict=True):
-                self._unknown[number] += column.unknown(line, pieces)
+                self._unknown[number] += [split_words(line)[word] for word in column.unknown(line, pieces)]
                 self._impossible[number] += impossible([log_p for _, log_p in pieces])
 
     def end(self) -> None:

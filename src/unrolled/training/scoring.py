@@ -23,8 +23,8 @@ class Column(NamedTuple):
     name: str
     tokenizer: Tokenizer
 
-    def unknown(self, line: str, pieces: Pieces) -> list[str]:
-        """The words of ``line`` outside the vocabulary."""
+    def unknown(self, line: str, pieces: Pieces) -> list[int]:
+        """The numbers of the words of ``line`` outside the vocabulary."""
         written = [piece for piece, _ in pieces]
         if SPECIALS[UNK] not in written:
             return []  # without cutting the line up once more
