@@ -1,12 +1,12 @@
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from unrolled.errors import UserError
 from unrolled.metrics import interpolation
-from unrolled.metrics.interpolation import gradient, mixed, tune
+from unrolled.metrics.interpolation import mixed, tune
 
 
 def likelihood(log_probs, weights):
@@ -24,14 +24,19 @@ def test_a_mixture_is_the_weighted_mean_of_probabilities(log_probs, weights):
     np.testing.assert_allclose(mixed(log_probs, weights), np.log(weights @ np.exp(log_probs)), atol=1e-10)
 
 
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(models(3))
-def test_an_em_step_never_lowers_the_likelihood(log_probs):
-    probs, weights = np.exp(log_probs), np.array([0.2, 0.5, 0.3])
-    for _ in range(5):
-        following = weights * gradient(probs, weights)
-        assert following.sum() == pytest.approx(1)
-        assert likelihood(log_probs, following) >= likelihood(log_probs, weights) - 1e-12
-        weights = following
+def test_rounds_are_em_steps_and_none_lowers_the_likelihood(monkeypatch, log_probs):
+    monkeypatch.setattr(interpolation, "GAP", -2.0)  # never good enough
+    weights = np.full(3, 1 / 3)
+    for rounds in range(1, 5):
+        joint = weights[:, None] * np.exp(log_probs)
+        expected = (joint / joint.sum(axis=0)).mean(axis=1)  # of the posterior p(m | token)
+        monkeypatch.setattr(interpolation, "ROUNDS", rounds)
+        found = tune(log_probs)
+        np.testing.assert_allclose(found, expected, atol=1e-10)
+        assert likelihood(log_probs, found) >= likelihood(log_probs, weights) - 1e-12
+        weights = expected
 
 
 @settings(deadline=None, max_examples=40)
