@@ -237,7 +237,7 @@ def test_characters_that_normalisation_moves_stay_with_their_word(normalization)
         "ab\u200b fi ab": 3,
     }.items():
         numbers = tokenizer.words_of_pieces(line)
-        written = [""] * (words + 1)
+        written = [""] * (len(split_words(line)) + 1)
         for number, piece in zip(numbers, tokenizer._processor.encode(line, out_type=str), strict=True):
             written[number] += piece.replace("\u2581", "")
         expected = [tokenizer._processor.normalize(word).replace("\u2581", "") for word in split_words(line)]
