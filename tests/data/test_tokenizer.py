@@ -228,14 +228,7 @@ def test_the_pieces_of_a_word_are_those_of_its_place_in_the_line(tokenizer, word
 @pytest.mark.parametrize("normalization", ["nmt_nfkc", "identity"])
 def test_characters_that_normalisation_moves_stay_with_their_word(normalization):
     tokenizer = train_sentencepiece(["ab fi c", "fi ab"], kind="bpe", size=14, normalization=normalization)
-    for line, words in {
-        "aﬁ\u3000b ﬁ c": 3,
-        "a\u2581b c": 2,
-        "\u200b a": 2,
-        "㍿ a": 2,
-        "a \u200b": 2,
-        "ab\u200b fi ab": 3,
-    }.items():
+    for line in ("aﬁ\u3000b ﬁ c", "a\u2581b c", "\u200b a", "㍿ a", "a \u200b", "ab\u200b fi ab"):
         numbers = tokenizer.words_of_pieces(line)
         written = [""] * (len(split_words(line)) + 1)
         for number, piece in zip(numbers, tokenizer._processor.encode(line, out_type=str), strict=True):
