@@ -1,74 +1,76 @@
-"""How likely a run finds given text: a language model's sentences, a translator's pairs.
+"""How likely runs find given text: language models its sentences, a translator its pairs.
 
-python src/score.py run=RUN < sentences
+python src/score.py run=LM < sentences [detail=tokens|words|corpus] [rank=true] [context=text]
+python src/score.py run='[LM,LM]' < sentences [mixture='[0.4,0.6]']               side by side, or mixed
 python src/score.py run=RUN source=FILE target=FILE [detail=tokens] [alignment=FILE] [weights=FILE.npz]
 """
 
-import json
 import sys
-from collections.abc import Iterable
-from contextlib import ExitStack
-from pathlib import Path
+from collections.abc import Iterator
 
-from omegaconf import DictConfig, ListConfig
+from omegaconf import DictConfig
 
-from unrolled.configuration import command, load_language_model, load_translator, trains_translation
+from unrolled.configuration import (
+    build_detail,
+    command,
+    load_language_models,
+    load_translator,
+    run_folders,
+    trains_translation,
+)
 from unrolled.data.stream import arriving
-from unrolled.data.text import check_same_length, read_lines
+from unrolled.data.text import check_same_length
 from unrolled.errors import UserError
-from unrolled.metrics.alignment import pharaoh
-from unrolled.training.inference import Pieces, word_links
-from unrolled.training.matrices import MatrixFile
+from unrolled.training.inference import Pieces
+from unrolled.training.notices import Notices
+from unrolled.training.pairs import scored_pairs
+from unrolled.training.scoring import Column, scorer, short_names
+
+Chunk = tuple[list[str], list[list[Pieces]]]  # lines, and for each column the pieces of each
 
 
 @command("score")
 def main(config: DictConfig) -> None:
-    if config.detail not in (None, "tokens"):
-        raise UserError(f"detail={config.detail} is unknown: give tokens, or leave it away for a number a line")
-    pairs = config.source is not None or config.target is not None or isinstance(config.run, ListConfig)
-    if pairs or trains_translation(config.run):
-        score_pairs(config)
-    else:
-        score_sentences(config)
+    columns, chunks = score(config)
+    detail, notices = build_detail(config, columns), Notices(columns)
+    for lines, scored in chunks:
+        sys.stdout.write(detail.show(lines, scored))
+        sys.stdout.flush()
+        notices.add(lines, scored)
+    sys.stdout.write(detail.end())
+    notices.end()
 
 
-def score_sentences(config: DictConfig) -> None:
+def score(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
+    if config.source is not None or config.target is not None or any(map(trains_translation, run_folders(config))):
+        return score_pairs(config)
+    return score_sentences(config)
+
+
+def score_sentences(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
     if config.alignment is not None or config.weights is not None:
         raise UserError(f"run={config.run} is a language model and aligns nothing: leave alignment and weights away")
-    model = load_language_model(config)
-    for lines in arriving(sys.stdin.buffer, "standard input", config.lines):
-        show(model.score(lines), config.detail)
+    models = load_language_models(config)
+    context = "line" if config.rank and config.context is None else config.context
+    scorers = [scorer(model, context) for model in models]
+    chunks = arriving(sys.stdin.buffer, "standard input", config.lines)
+    columns = [Column(model.name, model.tokenizer) for model in models]
+    return columns, ((lines, [each.score(lines) for each in scorers]) for lines in chunks)
 
 
-def score_pairs(config: DictConfig) -> None:
+def score_pairs(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
     for side in ("source", "target"):
         if config[side] is None:
             raise UserError(f"{side}=FILE is missing: name the sentences (source) and their translations (target)")
-    check_same_length(config.source, config.target)
+    for option in ("mixture", "context"):
+        if config[option] is not None:
+            raise UserError(f"{option}=... is for language models, which read no source=FILE: leave it away")
+    check_same_length(config.source, config.target)  # before the work of loading
     translator = load_translator(config)
-    sources, targets = list(read_lines(config.source)), list(read_lines(config.target))
-    with ExitStack() as files:
-        links = config.alignment and files.enter_context(Path(config.alignment).open("w", encoding="utf-8"))
-        weights = config.weights and files.enter_context(MatrixFile(Path(config.weights)))
-        for start in range(0, len(sources), config.lines):
-            some = slice(start, start + config.lines)
-            show(translator.score(sources[some], targets[some]), config.detail)
-            if links or weights:
-                pairs = translator.attend(sources[some], targets[some])
-                if links:
-                    links.writelines(pharaoh(word_links(pair)) + "\n" for pair in pairs)
-                if weights:
-                    weights.add(pair.weights.numpy() for pair in pairs)
-
-
-def show(scored: Iterable[Pieces], detail: str | None) -> None:
-    for pieces in scored:
-        log_probability = sum(log_p for _, log_p in pieces)
-        line = f"{log_probability:.6f}"
-        if detail is not None:
-            line = json.dumps({"log_probability": log_probability, "tokens": pieces}, ensure_ascii=False)
-        sys.stdout.write(line + "\n")
-    sys.stdout.flush()
+    column = Column("+".join(short_names(run_folders(config))), translator.target_tokenizer)
+    options = {"lines": config.lines, "alignment": config.alignment, "weights": config.weights}
+    pairs = scored_pairs(translator, config.source, config.target, **options)
+    return [column], ((lines, [scored]) for lines, scored in pairs)
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ def test_import_contracts_hold():
 
 
 SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py", "rescore.py"}
+SCRIPTS |= {"interpolate.py"}
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,8 @@ def arguments(choice: str, folder: Path) -> list[str]:
     return [*TINY, *TINY_MODEL]
 
 
-ELSEWHERE = {"model", "attention", "ensemble"}  # in test_cli.py: models with attentions, ensembles of trained runs
+# in test_cli.py and test_score.py: models with attentions, ensembles of trained runs, what score.py shows of them
+ELSEWHERE = {"model", "attention", "ensemble", "detail"}
 ONE_PROCESS = [pair for pair in CHOICES if pair[0] not in ELSEWHERE and pair[1] not in NEEDS_GPU | {"ddp_cpu"}]
 
 

@@ -10,8 +10,9 @@ import re
 import secrets
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,8 @@ from unrolled.search.settings import Greedy
 from unrolled.training.inference import Member, TrainedLanguageModel, TrainedTranslator, load_weights
 from unrolled.training.loggers import csv_logger
 from unrolled.training.modules import LanguageModeling, Translation
+from unrolled.training.ranking import in_order
+from unrolled.training.scoring import Column, Detail, mixture, short_names
 
 RESOLVED = "UNROLLED_CONFIG"
 """Environment variable: the path of a resolved configuration that stands in for the command line."""
@@ -213,6 +216,12 @@ def build_model(config: DictConfig, *, source_vocabulary: int | None, target_voc
     )
 
 
+def build_detail(config: DictConfig, columns: Sequence[Column]) -> Detail:
+    """What score.py shows of each of ``columns``, ranked or as it comes. UserError: what does not go together."""
+    detail: Detail = instantiate(config.detail)(columns=columns)
+    return in_order(config.rank, detail, columns=len(columns), context=config.context)
+
+
 def build_search(config: DictConfig, vocabulary: Tokenizer) -> Any:
     """The search of ``config`` for targets of ``vocabulary``; UserError: a language model with another one."""
     run = config.search.get("language_model")
@@ -285,9 +294,7 @@ def load_translator(config: DictConfig) -> TrainedTranslator:
 
     UserError: a run that holds none, or runs with different target vocabularies.
     """
-    runs = list(config.run) if isinstance(config.run, ListConfig) else [config.run]
-    if not runs:
-        raise UserError("run=[]: name at least one run folder")
+    runs = run_folders(config)
     device = _device(config.device)
     members, targets = zip(*(_load_member(run, device) for run in runs), strict=True)
     for run, target in zip(runs, targets, strict=True):
@@ -320,7 +327,31 @@ def load_language_model(config: DictConfig) -> TrainedLanguageModel:
         device=torch.device(device),
         max_tokens=config.max_tokens,
         precision=config.precision,
+        continuous=bool(OmegaConf.select(read_config(config.run), "data.stream")),
     )
+
+
+def load_language_models(config: DictConfig) -> list[TrainedLanguageModel]:
+    """Those of the run folders ``config.run``, or their mixture alone where ``config.mixture`` gives weights.
+
+    UserError: no run, a run that holds no language model, weights that are none, different vocabularies in a mixture.
+    """
+    runs = run_folders(config)
+    weights = resolved(config).get("mixture")
+    alone = [OmegaConf.merge(config, {"run": run}) for run in runs]
+    models = [
+        replace(load_language_model(DictConfig(each)), name=name)
+        for each, name in zip(alone, short_names(runs), strict=True)
+    ]
+    return models if weights is None else [mixture(models, weights)]
+
+
+def run_folders(config: DictConfig) -> list[str]:
+    """``config.run`` as a list; UserError if it is empty."""
+    runs = list(config.run) if isinstance(config.run, ListConfig) else [config.run]
+    if not runs:
+        raise UserError("run=[]: name at least one run folder")
+    return runs
 
 
 def load_scorer(run: str, config: DictConfig) -> tuple[Any, bool]:

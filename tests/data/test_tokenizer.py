@@ -17,6 +17,7 @@ from unrolled.data.tokenizer import (
     load_tokenizer,
     load_tokenizers,
     save_tokenizers,
+    split_words,
     train_sentencepiece,
     train_words,
 )
@@ -197,3 +198,46 @@ def test_a_large_file_is_sampled_evenly(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "SAMPLE", 3)
     trained = SentencePiece(kind="bpe", size=100).train([path])  # of 7 lines every third: a, d, g
     assert {piece.strip("▁") for piece in trained.pieces(range(4, trained.size))} - {""} == {"a", "d", "g"}
+
+
+# ---- words and their pieces
+
+
+ODD = st.text("ab ﬁ㍿\u3000\u200b\u2581\u0301½①é\t\f<>", max_size=12)
+
+
+@given(line=ODD)
+def test_every_piece_has_a_word_and_words_come_in_order(tokenizer, line):
+    (ids,) = tokenizer.encode([line])
+    numbers = tokenizer.words_of_pieces(line)
+    assert len(numbers) == len(ids)
+    assert numbers == sorted(numbers)
+    assert all(0 <= number <= len(split_words(line)) for number in numbers)
+
+
+@given(words=st.lists(st.text("abﬁé①½", min_size=1, max_size=5), max_size=5))
+def test_the_pieces_of_a_word_are_those_of_its_place_in_the_line(tokenizer, words):
+    line = "  ".join(words)
+    (ids,) = tokenizer.encode([line])
+    numbers = tokenizer.words_of_pieces(line)
+    for number, word in enumerate(words):
+        own = [token for token, of in zip(ids, numbers, strict=True) if of == number]
+        assert tokenizer.decode(own) == tokenizer.decode(tokenizer.encode([word])[0])
+
+
+@pytest.mark.parametrize("normalization", ["nmt_nfkc", "identity"])
+def test_characters_that_normalisation_moves_stay_with_their_word(normalization):
+    tokenizer = train_sentencepiece(["ab fi c", "fi ab"], kind="bpe", size=14, normalization=normalization)
+    for line in ("aﬁ\u3000b ﬁ c", "a\u2581b c", "\u200b a", "㍿ a", "a \u200b", "ab\u200b fi ab"):
+        numbers = tokenizer.words_of_pieces(line)
+        written = [""] * (len(split_words(line)) + 1)
+        for number, piece in zip(numbers, tokenizer._processor.encode(line, out_type=str), strict=True):
+            written[number] += piece.replace("\u2581", "")
+        expected = [tokenizer._processor.normalize(word).replace("\u2581", "") for word in split_words(line)]
+        assert written == [*expected, ""]
+
+
+def test_what_follows_the_last_word_belongs_to_the_end():
+    tokenizer = train_sentencepiece(["ab c", "c ab"], kind="bpe", size=11, normalization="identity")
+    assert split_words("ab \f") == ["ab"]
+    assert tokenizer.words_of_pieces("ab \f")[-1] == 1

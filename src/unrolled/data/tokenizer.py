@@ -7,6 +7,7 @@ import hashlib
 import io
 import logging
 import re
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -28,6 +29,12 @@ SILENT = (PAD, BOS, EOS)  # never part of decoded text
 NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
 SAMPLE = 1_000_000  # lines of a file that SentencePiece is trained on; it holds them in memory
 WORD = re.compile(r"[^ \t\r\f\v]+")  # ASCII white space separates words, as in Pharaoh alignments
+SPACE = "\u2581"  # how SentencePiece writes a space
+
+
+def split_words(line: str) -> list[str]:
+    """The words between ASCII white space, whatever the tokenizer."""
+    return WORD.findall(line)
 
 
 class Tokenizer(Protocol):
@@ -49,6 +56,12 @@ class Tokenizer(Protocol):
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """How each id is written, special ones too."""
+
+    def words_of_pieces(self, line: str) -> list[int]:
+        """For each id of ``line`` the number of the word in `split_words` that it belongs to, never falling.
+
+        Pieces of no word, which odd characters behind the last one may make, have the number of words.
+        """
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer into ``folder``, from which `load_tokenizer` reads it."""
@@ -85,6 +98,18 @@ class SentencePieceTokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """How each id is written; U+2581 marks the beginning of a word."""
         return [self._processor.id_to_piece(int(token)) for token in ids]
+
+    def words_of_pieces(self, line: str) -> list[int]:
+        """See `Tokenizer`. Normalisation may join, split and drop characters; a lone U+2581 goes with what follows."""
+        normalized, origins = self._processor.normalize(line, with_offsets=True)
+        ends = [word.end() for word in WORD.finditer(line)]
+        numbers, start = [], 0
+        for piece in self._processor.encode(line, out_type=str):  # side by side they are the normalised line
+            first = start + len(piece) - len(piece.lstrip(SPACE))
+            numbers.append(bisect_right(ends, origins[first]))
+            start += len(piece)
+        assert start == len(normalized)
+        return numbers
 
     def save(self, folder: Path) -> None:
         """Write the model into ``folder``."""
@@ -130,6 +155,10 @@ class WordTokenizer:
     def pieces(self, ids: Sequence[int]) -> list[str]:
         """How each id is written."""
         return [self._words[token] for token in ids]
+
+    def words_of_pieces(self, line: str) -> list[int]:
+        """See `Tokenizer`: every id is a word."""
+        return list(range(len(WORD.findall(line))))
 
     def _file(self) -> bytes:
         """One word a line, the word with id 0 on the first line."""

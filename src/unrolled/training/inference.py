@@ -120,10 +120,14 @@ class TrainedLanguageModel:
     max_tokens: int
     """Padded positions of a batch."""
     precision: str = "32-true"
+    name: str = ""
+    """Of its run, short."""
+    continuous: bool | None = False
+    """Whether it was trained on lines as one text, each the history of the next; None of a mixture of both kinds."""
 
     @torch.inference_mode()
     def score(self, lines: Sequence[str]) -> list[Pieces]:
-        """For each line every piece with its log-probability."""
+        """For each line, by itself, every piece with its log-probability."""
         found: dict[int, Pieces] = {}
         for batch in encode_sentences(self.tokenizer, lines, max_tokens=self.max_tokens):
             words = batch.to(self.device)

@@ -8,6 +8,7 @@ import resource
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,16 @@ def read_results(folder: Path) -> dict[str, Any]:
     """What ``folder``/results.json holds."""
     results: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     return results
+
+
+def table(rows: Sequence[Sequence[str]]) -> str:
+    """``rows`` as lines, their first column to the left and all others to the right, two spaces between."""
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for first, *others in rows:
+        cells = [f"{first:{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))]
+        lines.append("  ".join(cells).rstrip() + "\n")
+    return "".join(lines)
 
 
 def show_results(results: dict[str, Any]) -> None:

@@ -1,0 +1,51 @@
+"""Several language models with one vocabulary as one: p(w | h) = sum_m lambda_m p_m(w | h) (Jelinek & Mercer 1980).
+
+Letters: B batch, T length, V vocabulary, M models.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from unrolled.models.language_model import LanguageModel, Nested, Words
+
+
+class Mixture(LanguageModel):
+    """Language models, of any kinds, and the weight of each; the state is the tuple of theirs.
+
+    weights: M numbers from 0 that sum to 1.
+    """
+
+    log_weights: Tensor
+
+    def __init__(self, *, models: Sequence[LanguageModel], weights: Sequence[float]) -> None:
+        super().__init__()
+        self.models = nn.ModuleList(models)
+        self.register_buffer("log_weights", torch.tensor(weights, dtype=torch.float64).log())
+
+    def members(self) -> list[LanguageModel]:
+        """The models in their order."""
+        return [model for model in self.models if isinstance(model, LanguageModel)]
+
+    def zero_state(self, batch: int) -> Nested:
+        """The states of all models before the first word."""
+        return tuple(model.zero_state(batch) for model in self.members())
+
+    def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
+        """See `LanguageModel`; ``(B, V)`` in float64."""
+        steps = [model.step(tokens, own) for model, own in zip(self.members(), state, strict=True)]
+        return self._mix([log_probs for log_probs, _ in steps]), tuple(own for _, own in steps)
+
+    def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
+        """See `LanguageModel`; ``(B, T)`` in float64."""
+        found = [model.word_log_probs(batch, own) for model, own in zip(self.members(), state, strict=True)]
+        log_probs = self._mix([log_probs for log_probs, _ in found])
+        return log_probs.masked_fill(~batch.target_out_valid, 0), tuple(own for _, own in found)
+
+    def _mix(self, log_probs: Sequence[Tensor]) -> Tensor:
+        """log sum_m exp(log lambda_m + log p_m), all of one shape."""
+        weights = self.log_weights.split(1)
+        return torch.logsumexp(
+            torch.stack([weight + each.double() for weight, each in zip(weights, log_probs, strict=True)]), dim=0
+        )
