@@ -55,7 +55,7 @@ SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "
         ("omegaconf", {"unrolled/configuration.py", *SCRIPTS}),
         ("wandb", {"unrolled/training/loggers.py", "unrolled/training/pictures.py"}),
         ("sacrebleu", {"unrolled/metrics/translation.py"}),
-        ("matplotlib", {"unrolled/training/figures.py"}),
+        ("matplotlib", {"unrolled/training/figures.py", "unrolled/training/gradient_curves.py"}),
     ],
 )
 def test_only_these_files_know(package, who):

@@ -16,8 +16,10 @@ from unrolled.errors import UserError
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.metrics.translation import translation_scores
 from unrolled.models.language_model import NeuralLanguageModel
+from unrolled.models.trace import Tracer
 from unrolled.models.translator import Translator
 from unrolled.search.generator import Hypothesis
+from unrolled.training.gradient_regularization import check_regularization, total_omega
 from unrolled.training.linear_loss import linear_token_loss
 from unrolled.training.objective import TokenLoss
 from unrolled.training.schedule import Schedule
@@ -109,15 +111,31 @@ class _Module(lightning.LightningModule):
 
 
 class LanguageModeling(_Module):
-    """p(sentence): trains and measures a language model on the target side."""
+    """p(sentence): trains and measures a language model on the target side.
+
+    ``gradient_regularization``: the weight of Omega in training, see `gradient_regularization`.
+    """
 
     model: NeuralLanguageModel
 
+    def __init__(self, *, gradient_regularization: float = 0.0, **shared: Any) -> None:
+        super().__init__(**shared)
+        check_regularization(gradient_regularization, self.model)
+        self.gradient_regularization = gradient_regularization
+
     def loss(self, batch: Batch) -> TokenLoss:
         """-log p(x_1 ... x_T </s>), every word given the ones before it."""
-        hidden, _ = self.model(batch.target_in, self.model.start(batch))
+        tracer = Tracer()
+        traced = [tracer] if self.training and self.gradient_regularization else []
+        hidden, _ = self.model(batch.target_in, self.model.start(batch), *traced)
         counted = batch.target_out_valid
-        return linear_token_loss(hidden[counted], self.model.output, batch.target_out[counted], self._smoothing())
+        loss = linear_token_loss(hidden[counted], self.model.output, batch.target_out[counted], self._smoothing())
+        return self._regularized(loss, tracer, counted) if traced else loss
+
+    def _regularized(self, loss: TokenLoss, tracer: Tracer, counted: Tensor) -> TokenLoss:
+        omega = total_omega(loss.objective, tracer.layers, counted)
+        self.log("train/omega", omega.detach() / loss.tokens)
+        return loss._replace(objective=loss.objective + self.gradient_regularization * omega)
 
     def _smoothing(self) -> float:
         return self.label_smoothing if self.training else 0.0
