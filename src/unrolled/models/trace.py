@@ -55,7 +55,8 @@ class Tracer:
             state = cell.step(projected, states[-1])
             states.append(apart(state, state[0]))
         self.layers.append(TracedLayer(cell, inputs, states))
-        return torch.stack([output for output, *_ in states[1:]], dim=1), states[-1]
+        # steps first in memory, as the fast unroll has them, so that dropout draws alike
+        return torch.stack([output for output, *_ in states[1:]]).transpose(0, 1), states[-1]
 
     def states(self) -> list[tuple[Tensor, ...]]:
         """For each of the T steps the tensors of all layers' states, the lowest first."""

@@ -61,13 +61,14 @@ def comparison_figure(runs: Mapping[str, Sequence[Row]]) -> Figure:
     """Several runs, by the names of their folders: on the left what each measured first, on the right what last."""
     figure = Figure(figsize=(8.4, 3.8), dpi=120, layout="constrained")
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
-    for place, (name, rows) in enumerate((name, rows) for name, rows in runs.items() if rows):
-        style = {"color": f"C{place % 10}", "marker": ".", "markersize": 4, "label": _label(name)}
-        for axes, step in ((left, min(row.step for row in rows)), (right, max(row.step for row in rows))):
-            axes.plot(*_points(rows, step), **style)
+    labelled = list(zip(_labels(list(runs)), runs.values(), strict=True))
     for axes, side, choose in ((left, "first", min), (right, "last", max)):
+        ends = set()
+        for place, (label, rows) in enumerate(labelled):
+            step = choose(row.step for row in rows)
+            axes.plot(*_points(rows, step), color=f"C{place % 10}", marker=".", markersize=4, label=label)
+            ends.add(_when(step))
         _dress(axes)
-        ends = {_when(choose(row.step for row in rows)) for rows in runs.values() if rows}
         axes.set_title(ends.pop() if len(ends) == 1 else f"{side} measurement", fontsize=10)
     left.set_ylabel(LABEL)
     return figure
@@ -83,9 +84,12 @@ def _when(step: int) -> str:
     return f"step {step}" if step else "before training"
 
 
-def _label(folder: str) -> str:
-    """3-tanh-seed1 -> tanh, seed 1."""
-    return re.sub(r"-seed(\d+)$", r", seed \1", re.sub(r"^\d+-", "", folder))
+def _labels(folders: Sequence[str]) -> list[str]:
+    """0-tanh-seed1, 1-gru-seed1 -> tanh, gru: without the job's number and the common seed, if all still differ."""
+    named = [re.fullmatch(r"(?:\d+-)?(.+?)(-seed\d+)?", folder) for folder in folders]
+    seeds = {match[2] for match in named if match}
+    short = [match[1] + ("" if len(seeds) == 1 else match[2] or "") for match in named if match]
+    return short if len(set(short)) == len(folders) else list(folders)
 
 
 def _dress(axes: Axes) -> None:

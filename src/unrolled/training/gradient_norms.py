@@ -79,7 +79,8 @@ class GradientNorms(Callback):
         log_gradient_norms(trainer.loggers, [list(row) for row in rows if row.step == step], picture, step)
         if self.sweep is not None and self.sweep.resolve() == self.folder.resolve().parent:
             runs = {path.parent.name: read_rows(path) for path in sorted(self.sweep.glob(f"*/{FILE}"))}
-            save_figure(comparison_figure(runs), self.sweep / "gradient-norms.png")
+            measured = {name: found for name, found in runs.items() if found}
+            save_figure(comparison_figure(measured), self.sweep / "gradient-norms.png")
 
 
 def excerpt(batches: Any, *, sentences: int, steps: int) -> Batch:
