@@ -97,7 +97,7 @@ def test_rnnsearch_has_nothing_at_distance_0_as_its_readout_sees_the_state_befor
 
 def test_nothing_is_disturbed():
     model = build_lm("gru", dropout=0.5).train()
-    model.dropout.eval()
+    model.output.eval()
     modes = [part.training for part in model.modules()]
     model.output.weight.grad = torch.ones_like(model.output.weight)
     random, weights = torch.get_rng_state(), [parameter.clone() for parameter in model.parameters()]

@@ -37,7 +37,7 @@ def traced(model, batch, state):
     hidden, _ = model(batch.target_in, state, tracer)
     counted = batch.target_out_valid
     loss = token_loss(model.output(hidden[counted]), batch.target_out[counted]).objective
-    return total_omega(loss, tracer.layers, counted), loss
+    return total_omega(loss, tracer.layers), loss
 
 
 def by_hand(w, u, b, inputs, x, dx_next):

@@ -42,11 +42,11 @@ def omega(cell: Cell, inputs: Tensor, x: CellState, dx_next: CellState) -> Tenso
     return ((_norm(dx) / _norm(dx_next) - 1) ** 2).sum()
 
 
-def total_omega(loss: Tensor, layers: Sequence[TracedLayer], counted: Tensor) -> Tensor:
-    """Omega summed over all layers and the words ``counted (B, T)``, for a ``loss`` that the traced ``layers`` led to.
+def total_omega(loss: Tensor, layers: Sequence[TracedLayer]) -> Tensor:
+    """Omega summed over all transitions of all sentences and layers, for a ``loss`` that the traced ``layers`` led to.
 
-    Every layer is a recurrence of its own; the ones above it are part of E. A transition that no error comes back to
-    has no Omega.
+    Every layer is a recurrence of its own; the ones above it are part of E. A transition that no error comes back to,
+    such as one to padding, has no Omega.
     """
     flat = [part for layer in layers for state in layer.states[1:] for part in state]
     gradients = iter(torch.autograd.grad(loss, flat, retain_graph=True, allow_unused=True))
@@ -56,7 +56,7 @@ def total_omega(loss: Tensor, layers: Sequence[TracedLayer], counted: Tensor) ->
         after = layer.states[1:]
         steps = [[torch.zeros_like(part) if d is None else d for part, d in zip(state, gradients)] for state in after]
         dx_next = tuple(torch.stack(parts, dim=1) for parts in zip(*steps))  # (B, T, H)
-        there = counted & (_norm(dx_next) > 0)
+        there = _norm(dx_next) > 0
         x = tuple(torch.stack(parts, dim=1)[there] for parts in zip(*before))
         total = total + omega(layer.cell, layer.inputs[there], x, tuple(part[there] for part in dx_next))
     return total

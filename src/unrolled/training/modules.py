@@ -130,10 +130,10 @@ class LanguageModeling(_Module):
         hidden, _ = self.model(batch.target_in, self.model.start(batch), *traced)
         counted = batch.target_out_valid
         loss = linear_token_loss(hidden[counted], self.model.output, batch.target_out[counted], self._smoothing())
-        return self._regularized(loss, tracer, counted) if traced else loss
+        return self._regularized(loss, tracer) if traced else loss
 
-    def _regularized(self, loss: TokenLoss, tracer: Tracer, counted: Tensor) -> TokenLoss:
-        omega = total_omega(loss.objective, tracer.layers, counted)
+    def _regularized(self, loss: TokenLoss, tracer: Tracer) -> TokenLoss:
+        omega = total_omega(loss.objective, tracer.layers)
         self.log("train/omega", omega.detach() / loss.tokens)
         return loss._replace(objective=loss.objective + self.gradient_regularization * omega)
 
