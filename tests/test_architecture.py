@@ -56,7 +56,7 @@ SCRIPTS |= {"interpolate.py"}
         ("omegaconf", {"unrolled/configuration.py", *SCRIPTS}),
         ("wandb", {"unrolled/training/loggers.py", "unrolled/training/pictures.py"}),
         ("sacrebleu", {"unrolled/metrics/translation.py"}),
-        ("matplotlib", {"unrolled/training/figures.py"}),
+        ("matplotlib", {"unrolled/training/figures.py", "unrolled/training/gradient_curves.py"}),
     ],
 )
 def test_only_these_files_know(package, who):

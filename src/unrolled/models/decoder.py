@@ -45,6 +45,10 @@ class Decoder(nn.Module):
         """One step from the previous word's embedding ``(B, E)``: features, weights ``(B, S)``, next state."""
         return self.advance(self.project(embedding), state)
 
+    def recurrent(self, state: Nested) -> tuple[Tensor, ...]:
+        """Of a state the tensors ``(B, D)`` of the decoder's own recurrence, s first; no attention memory."""
+        raise NotImplementedError
+
     def recurrence(self, state: Nested) -> tuple[Recurrence, Tensor] | None:
         """This step with a hand-written backward pass, and s_0 ``(B, D)``; None where its parts have none."""
         return None
@@ -89,6 +93,11 @@ class CGRUDecoder(Decoder):
         prepared = PerSentence(self.attention.prepare(annotations, valid))
         s = torch.tanh(self.initial(mean_annotation(annotations, valid)))
         return (prepared, s.to(self.initial.weight.dtype), self.attention.start(prepared))
+
+    def recurrent(self, state: Nested) -> tuple[Tensor, ...]:
+        """(s,)"""
+        _, s, _ = state
+        return (s,)
 
     def project(self, embeddings: Tensor) -> Tensor:
         """REC1's input products, ``(..., E) -> (..., 3D)``."""
@@ -141,6 +150,11 @@ class BahdanauDecoder(Decoder):
         _, *rest = self.cell.start(h, h.shape[0])
         return (prepared, (h, *rest), self.attention.start(prepared))
 
+    def recurrent(self, state: Nested) -> tuple[Tensor, ...]:
+        """(s,), and an LSTM's memory cell."""
+        _, cell_state, _ = state
+        return tuple(cell_state)
+
     def project(self, embeddings: Tensor) -> Tensor:
         """L1_y E y and L1's bias, ``(..., E) -> (..., D)``."""
         return self.combine_embedding(embeddings)
@@ -189,6 +203,11 @@ class RNNsearchDecoder(Decoder):
         s = torch.tanh(self.initial(backward_first))
         return (prepared, s.to(self.initial.weight.dtype), self.attention.start(prepared))
 
+    def recurrent(self, state: Nested) -> tuple[Tensor, ...]:
+        """(s,)"""
+        _, s, _ = state
+        return (s,)
+
     def project(self, embeddings: Tensor) -> Tensor:
         """[W_r E y, W_z E y, W E y] and biases, ``(..., E) -> (..., 3D)``."""
         return self.cell.project(embeddings)
@@ -235,6 +254,11 @@ class MeanContextDecoder(Decoder):
         uniform = valid.to(annotations.dtype) / valid.sum(dim=1, keepdim=True)
         s = torch.tanh(self.initial(c))
         return (c, self.context(c), uniform, s.to(self.initial.weight.dtype))
+
+    def recurrent(self, state: Nested) -> tuple[Tensor, ...]:
+        """(s,)"""
+        *_, s = state
+        return (s,)
 
     def project(self, embeddings: Tensor) -> Tensor:
         """The cell's input products, ``(..., E) -> (..., 3D)``."""

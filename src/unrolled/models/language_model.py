@@ -3,17 +3,21 @@
 Letters: B batch, T length, E embedding size, H hidden size, V vocabulary.
 """
 
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor, nn
 
 from unrolled.errors import UserError
-from unrolled.models.cells import Cell, make_cell
+from unrolled.models.cells import Cell, CellState, make_cell
 from unrolled.models.dropout import VariationalDropout, WordDropout
 from unrolled.models.initialise import initialise
+from unrolled.models.trace import Trace, Tracer
 
 Nested = tuple[Any, ...]
+Unroll = Callable[[Cell, Tensor, CellState], tuple[Tensor, CellState]]
+"""All steps of a cell: itself, inputs ``(B, T, I)``, state -> outputs ``(B, T, H)``, last state."""
 LOGITS = 2**24
 """Logits that `word_log_probs` holds at a time."""
 
@@ -134,15 +138,24 @@ class RecurrentLanguageModel(NeuralLanguageModel):
         """h_0 = 0 in every layer: one tuple a layer, each tensor ``(B, H)``."""
         return tuple(cell.start(self.embedding.weight, batch) for cell in self.cells())
 
-    def forward(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
+    def forward(
+        self, tokens: Tensor, state: Nested, unroll: Unroll = lambda cell, *given: cell.unroll(*given)
+    ) -> tuple[Tensor, Nested]:
         """Teacher forcing: words ``(B, T)`` -> hidden vectors for ``output`` ``(B, T, H)``, last state."""
         outputs = self.dropout(self.word_dropout(self.embedding, tokens))
         following = []
         for cell, cell_state in zip(self.cells(), state, strict=True):
-            outputs, cell_state = cell.unroll(outputs, cell_state)
+            outputs, cell_state = unroll(cell, outputs, cell_state)
             outputs = self.dropout(outputs)
             following.append(cell_state)
         return outputs, tuple(following)
+
+    def trace(self, batch: Words) -> Trace:
+        """See `unrolled.models.trace.Recurrent`."""
+        tracer = Tracer()
+        hidden, _ = self(batch.target_in, self.zero_state(len(batch.target_in)), tracer)
+        log_probs = self._log_softmax(hidden.flatten(0, 1)).gather(1, batch.target_out.reshape(-1, 1))
+        return Trace(tracer.states(), log_probs.view_as(batch.target_out))
 
 
 def rnn_lm(

@@ -16,6 +16,7 @@ from unrolled.models.decoder import Decoder
 from unrolled.models.encoder import BidirectionalGRU, Encoder
 from unrolled.models.initialise import initialise
 from unrolled.models.readout import Readout
+from unrolled.models.trace import Trace, apart
 
 Nested = tuple[Any, ...]
 
@@ -31,6 +32,20 @@ class SourceBatch(Protocol):
     @property
     def source_lengths(self) -> Tensor:
         """``(B,)``, on the CPU."""
+        ...
+
+
+class PairBatch(SourceBatch, Protocol):
+    """Pairs: T target words to predict in every row, and the one before each."""
+
+    @property
+    def target_in(self) -> Tensor:
+        """Token ids ``(B, T)``: <s> and the words but the last."""
+        ...
+
+    @property
+    def target_out(self) -> Tensor:
+        """Token ids ``(B, T)``: the words, </s> the last."""
         ...
 
 
@@ -98,6 +113,18 @@ class Translator(nn.Module):
         features, weights, state = self.decoder.step(embedding, state)
         logits = self.readout.output(self.readout.hidden(features, embedding))
         return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1), weights, state
+
+    def trace(self, batch: PairBatch) -> Trace:
+        """See `unrolled.models.trace.Recurrent`: the decoder's states; source and s_0 are constants."""
+        with torch.no_grad():
+            state = self.start(batch)
+        states, found = [], []
+        for word, following in zip(batch.target_in.unbind(1), batch.target_out.unbind(1), strict=True):
+            log_probs, state = self.step(word, state)
+            state = apart(state, self.decoder.recurrent(state)[0])
+            states.append(self.decoder.recurrent(state))
+            found.append(log_probs.gather(1, following.unsqueeze(1)))
+        return Trace(states, torch.cat(found, dim=1))
 
 
 def translator(

@@ -18,8 +18,10 @@ from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.metrics.translation import translation_scores
 from unrolled.models.language_model import NeuralLanguageModel
 from unrolled.models.state import map_state
+from unrolled.models.trace import Tracer
 from unrolled.models.translator import Translator
 from unrolled.search.generator import Hypothesis
+from unrolled.training.gradient_regularization import check_regularization, total_omega
 from unrolled.training.linear_loss import linear_token_loss
 from unrolled.training.objective import TokenLoss
 from unrolled.training.schedule import Schedule
@@ -115,22 +117,33 @@ class LanguageModeling(_Module):
 
     Of a continuous text the state is carried on from batch to batch, its gradient not: truncated backpropagation
     through time. Training and evaluation carry their own.
+
+    ``gradient_regularization``: the weight of Omega in training, see `gradient_regularization`.
     """
 
     model: NeuralLanguageModel
 
-    def __init__(self, **shared: Any) -> None:
+    def __init__(self, *, gradient_regularization: float = 0.0, **shared: Any) -> None:
         super().__init__(**shared)
+        check_regularization(gradient_regularization, self.model)
+        self.gradient_regularization = gradient_regularization
         self._carried: dict[str, Any] = {}
 
     def loss(self, batch: Batch | StreamBatch) -> TokenLoss:
         """-log p(x_1 ... x_T </s>), every word given the ones before it."""
-        state = self._state(batch)
-        hidden, state = self.model(batch.target_in, state)
+        tracer = Tracer()
+        traced = [tracer] if self.training and self.gradient_regularization else []
+        hidden, state = self.model(batch.target_in, self._state(batch), *traced)
         if isinstance(batch, StreamBatch):
             self._carried[self._phase] = map_state(Tensor.detach, state)
         counted = batch.target_out_valid
-        return linear_token_loss(hidden[counted], self.model.output, batch.target_out[counted], self._smoothing())
+        loss = linear_token_loss(hidden[counted], self.model.output, batch.target_out[counted], self._smoothing())
+        return self._regularized(loss, tracer) if traced else loss
+
+    def _regularized(self, loss: TokenLoss, tracer: Tracer) -> TokenLoss:
+        omega = total_omega(loss.objective, tracer.layers)
+        self.log("train/omega", omega.detach() / loss.tokens)
+        return loss._replace(objective=loss.objective + self.gradient_regularization * omega)
 
     @property
     def _phase(self) -> str:

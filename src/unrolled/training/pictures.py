@@ -9,7 +9,7 @@ from typing import Any
 
 import lightning
 from lightning.pytorch.callbacks import Callback
-from lightning.pytorch.loggers import WandbLogger
+from lightning.pytorch.loggers import Logger, WandbLogger
 
 from unrolled.training.figures import alignment_figure, curves_figure, save_figure
 from unrolled.training.inference import AttendedPair, attend
@@ -77,3 +77,14 @@ def _log_to_wandb(logger: WandbLogger, split: str, rows: list[list[str]], images
     table = wandb.Table(columns=["source", "translation", "reference"], data=rows)
     pictures = {name: wandb.Image(str(path)) for name, path in images.items()}
     logger.experiment.log({f"{split}/samples": table, **pictures, "trainer/global_step": step})
+
+
+def log_gradient_norms(loggers: Sequence[Logger], rows: list[list[float]], picture: Path, step: int) -> None:
+    """In W&B, if it is among ``loggers``: a table of step, n, norm and pairs, and the curves so far."""
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            import wandb
+
+            table = wandb.Table(columns=["step", "n", "norm", "pairs"], data=rows)
+            shown = {"gradient_norms/table": table, "gradient_norms/curves": wandb.Image(str(picture))}
+            logger.experiment.log({**shown, "trainer/global_step": step})
