@@ -13,10 +13,12 @@ from scripts import call_script, results
 TRAIN = ["a dog sees the cat", "the cat sees a <unk>", "a man sees the dog", "dogs sleep", "the man sleeps here"] * 3
 TEST = ["a cat sees the dog", "the dog sleeps", "a man sees a <unk>", "dogs sleep here"]
 SIZES = ["model.embedding_size=7", "model.hidden_size=11"]
+STREAM = ["data.stream=true", "data.stream_rows=3", "data.stream_steps=4", "model.variational=true"]
 RUNS = {
     "rnn": ["model=rnn_lm", "tokenizer=word", *SIZES],
     "feedforward": ["model=feedforward_lm", "model.order=3", "tokenizer=word", *SIZES],
     "pieces": ["model=rnn_lm", "tokenizer=bpe", "tokenizer.size=30", *SIZES],
+    "stream": ["model=rnn_lm", "tokenizer=word", *SIZES, *STREAM, "callbacks=gradient_norms"],
 }
 
 
@@ -137,18 +139,24 @@ def test_context_text_goes_on_from_line_to_line(runs):
     assert numbers(score(runs, "context=text", "max_tokens=2").stdout) == pytest.approx(text, abs=1e-5)
 
 
-def test_a_run_that_was_trained_on_a_stream_is_scored_as_one_unless_told_otherwise(runs, tmp_path):
-    shutil.copytree(runs / "rnn", tmp_path / "stream")
-    config = tmp_path / "stream" / "config.yaml"
-    config.write_text(config.read_text(encoding="utf-8").replace("\ndata:\n", "\ndata:\n  stream: true\n"))
-    assert "stream: true" in config.read_text(encoding="utf-8")
-    stream = str(tmp_path / "stream")
-    assert score(runs, run=stream).stdout == score(runs, "context=text").stdout
-    assert score(runs, "context=line", run=stream).stdout == score(runs).stdout
-    assert score(runs, "rank=true", run=stream).stdout == score(runs, "rank=true").stdout
-    undecided = score(runs, "mixture=[0.5,0.5]", run=f"['{stream}',rnn]")
+def test_a_run_that_was_trained_on_a_stream_is_scored_as_one_unless_told_otherwise(runs):
+    as_one = score(runs, run="stream").stdout
+    assert as_one == score(runs, "context=text", run="stream").stdout
+    line = score(runs, "context=line", run="stream").stdout
+    assert (line == as_one, line.splitlines()[0] == as_one.splitlines()[0]) == (False, True)
+    assert (
+        score(runs, "rank=true", run="stream").stdout == score(runs, "rank=true", "context=line", run="stream").stdout
+    )
+    undecided = score(runs, "mixture=[0.5,0.5]", run="[stream,rnn]")
     assert (undecided.status, "give context=line or text" in undecided.stderr) == (2, True)
-    assert score(runs, "mixture=[0.5,0.5]", "context=line", run=f"['{stream}',rnn]").status == 0
+    assert score(runs, "mixture=[0.5,0.5]", "context=line", run="[stream,rnn]").status == 0
+
+
+def test_a_continuous_text_shows_its_gradient_norms_too(runs):
+    header, *measured = (runs / "stream" / "gradient_norms.csv").read_text(encoding="utf-8").splitlines()
+    assert header == "step,n,norm,pairs"
+    assert max(int(row.split(",")[1]) for row in measured) > 5
+    assert (runs / "stream" / "figures" / "gradient-norms.png").is_file()
 
 
 # Mixtures

@@ -16,7 +16,9 @@ def members():
     torch.manual_seed(5)
     both = {"source_vocabulary": None, "target_vocabulary": V, "attention": None, "dropout": 0.0}
     recurrent = {"embedding_size": 3, "hidden_size": 5, "layers": 2, "tied_embeddings": False, "orthogonal": True}
-    models = [rnn_lm(cell=cell, **recurrent, **both) for cell in ("gru", "lstm")]
+    models = [
+        rnn_lm(cell=cell, variational=False, embedding_dropout=0.0, **recurrent, **both) for cell in ("gru", "lstm")
+    ]
     models.append(feedforward_lm(order=3, embedding_size=2, hidden_size=7, direct=True, **both))
     return [model.double().eval() for model in models]
 

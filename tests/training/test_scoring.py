@@ -25,7 +25,7 @@ def trained(kind="rnn", max_tokens=1000):
     common = {"source_vocabulary": None, "target_vocabulary": 8, "attention": None, "dropout": 0.3}
     if kind == "rnn":
         sizes = {"embedding_size": 3, "hidden_size": 5, "layers": 2, "tied_embeddings": False, "orthogonal": True}
-        model = rnn_lm(cell="lstm", **sizes, **common)
+        model = rnn_lm(cell="lstm", variational=False, embedding_dropout=0.0, **sizes, **common)
     else:
         model = feedforward_lm(order=4, embedding_size=3, hidden_size=5, direct=True, **common)
     model = model.double().eval()
