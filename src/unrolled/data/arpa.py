@@ -27,7 +27,7 @@ NAMES = {SPECIALS[BOS]: BOS, SPECIALS[EOS]: EOS, SPECIALS[UNK]: UNK, "<UNK>": UN
 
 
 class Rows(NamedTuple):
-    """n-grams of one length: ``ids (M, k)``, base 10 ``log_probs (M,)``, ``log_backoffs (M,)`` (none of the longest)."""
+    """n-grams of a length: ``ids (M, k)``, base 10 ``log_probs (M,)``, ``log_backoffs (M,)``, of the longest none."""
 
     ids: NDArray[Any]
     log_probs: NDArray[Any]
@@ -58,7 +58,7 @@ def _lines(rows: Rows, pieces: Sequence[str], *, drop_padding: bool) -> Iterator
 
 
 class Arpa(NamedTuple):
-    """A model as read: ``words`` with ids from 4 on, and the n-grams of each length; of single words all V, in order."""
+    """A model as read: ``words`` with ids from 4 on, and the n-grams of each length; of single words all V, by id."""
 
     words: list[str]
     lengths: list[Rows]
@@ -73,7 +73,6 @@ def read_arpa(path: str | Path) -> Arpa:
     reader = _Reader(path)
     sizes = reader.header()
     lengths = [reader.section(length, size, longest=len(sizes)) for length, size in enumerate(sizes, start=1)]
-    reader.end()
     words = list(reader.ids)[len(NAMES) :]
     return Arpa(words, [_all_words(lengths[0], len(SPECIALS) + len(words)), *lengths[1:]])
 
@@ -127,10 +126,6 @@ class _Reader:
         for logs in rows[1:]:
             logs[logs <= ZERO] = -np.inf
         return rows
-
-    def end(self) -> None:
-        """Nothing: what comes after the end is a comment."""
-        self._lines.close()
 
     def _line(self) -> str:
         """The next line that is not blank."""

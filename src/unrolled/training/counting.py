@@ -67,7 +67,8 @@ class Counting(LanguageModeling):
         """Keep the sentences, <s> and </s> included."""
         self._tokens.append(batch.target[batch.target_valid].to("cpu", torch.int32))
         self.target_tokens += int(batch.target_out_valid.sum())
-        self.optimizers().step()
+        optimizer: Any = self.optimizers()
+        optimizer.step()
 
     def on_train_epoch_end(self) -> None:
         """Estimate, if no validation has done so."""

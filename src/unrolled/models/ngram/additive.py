@@ -1,4 +1,4 @@
-"""Relative frequencies, and the same with a constant added to every count (Cho's lecture, n-gram language modelling)."""
+"""Relative frequencies, and the same with a constant added to every count (Cho's lecture, n-gram models)."""
 
 import torch
 
@@ -29,8 +29,8 @@ class AddAlpha:
     """
 
     def __init__(self, *, alpha: float) -> None:
-        if not alpha > 0:
-            raise UserError(f"model.estimator.alpha={alpha}: give a number above 0, or model/estimator=maximum_likelihood")
+        if not (isinstance(alpha, int | float) and alpha > 0):
+            raise UserError(f"model.estimator.alpha={alpha}: give a number above 0 (0 is maximum_likelihood)")
         self.alpha = alpha
 
     def __call__(self, counts: Counts) -> Estimate:
@@ -43,7 +43,7 @@ class AddAlpha:
                 whole = torch.ones_like(whole)
             totals = grams.sums(grams.counts).double() + added
             alone = counts.predictable if order == 1 else torch.ones_like(grams.initial)
-            smoothed = (grams.counts + self.alpha) / totals[grams.contexts]
+            smoothed = (grams.counts.double() + self.alpha) / totals[grams.contexts]
             probabilities.append(smoothed.where(whole[grams.contexts], 1 / counts.words) * alone)
             # of an unseen w: alpha / (c(h) + alpha |V|) = back-off x 1 / |V|
             backoffs.append((added / totals).where(whole, 1.0))

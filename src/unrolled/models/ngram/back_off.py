@@ -52,7 +52,7 @@ class Absolute:
     """d = D for every count (Ney, Essen & Kneser 1994), D = n_1 / (n_1 + 2 n_2) of each order unless it is given."""
 
     def __init__(self, *, discount: float | None) -> None:
-        if discount is not None and not 0 < discount < 1:
+        if discount is not None and not (isinstance(discount, int | float) and 0 < discount < 1):
             raise UserError(f"model.estimator.discount={discount}: give a number between 0 and 1, or null")
         self.discount = discount
 
@@ -66,7 +66,7 @@ class Absolute:
         if discount is None and (once == 0 or twice == 0):
             log.info("order %d: %d n-grams seen once, %d twice: D = %g is taken", order, once, twice, FALLBACK)
             discount = FALLBACK
-        return (counts - (once / (once + 2 * twice) if discount is None else discount)).clamp_min(0)
+        return (counts.double() - (once / (once + 2 * twice) if discount is None else discount)).clamp_min(0)
 
 
 class Katz:
@@ -77,8 +77,8 @@ class Katz:
     """
 
     def __init__(self, *, most: int) -> None:
-        if not isinstance(most, int) or most < 1:
-            raise UserError(f"model.estimator.most={most}: give a whole number from 1")
+        if not isinstance(most, int) or most < 2:
+            raise UserError(f"model.estimator.most={most}: give a whole number from 2")
         self.most = most
 
     def __call__(self, counts: Counts) -> Estimate:
@@ -88,17 +88,17 @@ class Katz:
     def _kept(self, counts: Tensor, order: int) -> Tensor:
         shares = self._shares(counts_of_counts(counts, self.most + 1))
         if len(shares) < self.most:
-            log.info("order %d: Good and Turing's discounts reach up to count %d, not %d", order, len(shares), self.most)
+            log.info("order %d: Good and Turing discount up to count %d, not %d", order, len(shares), self.most)
         if not shares:
             log.info("order %d: %g is taken off every count instead", order, FALLBACK)
-            return (counts - FALLBACK).clamp_min(0)
+            return (counts.double() - FALLBACK).clamp_min(0)
         ratios = torch.tensor([1.0, *shares, 1.0], dtype=torch.float64)
         return counts * ratios[counts.clamp_max(len(shares) + 1)]
 
     @staticmethod
     def _shares(numbers: list[int]) -> list[float]:
         """d_1 ... d_k from n_1 ... n_{k+1}, for the greatest k that gives proper ones; none if there is none."""
-        for most in range(len(numbers) - 1, 0, -1):
+        for most in range(len(numbers) - 1, 1, -1):  # d_1 is 0 where k is 1
             if 0 in numbers[: most + 1]:
                 continue
             beyond = (most + 1) * numbers[most] / numbers[0]  # A

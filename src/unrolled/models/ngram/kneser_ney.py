@@ -21,13 +21,10 @@ FALLBACK = (0.5, 1.0, 1.5)
 
 
 class KneserNey:
-    """The equations above with discounts D_1, D_2 and D_3 of counts 1, 2 and more: estimated for each order, or given."""
+    """The equations above; D_1, D_2 and D_3, of counts 1, 2 and more, are estimated for each order, or given."""
 
     def __init__(self, *, discounts: Sequence[float] | None) -> None:
-        proper = discounts is None or (
-            len(discounts) == 3 and all(0 < amount <= count for count, amount in enumerate(discounts, start=1))
-        )
-        if not proper:
+        if discounts is not None and not _proper(discounts):
             raise UserError(
                 f"model.estimator.discounts={discounts}: give three numbers above 0, at most 1, 2 and 3, or null"
             )
@@ -65,6 +62,13 @@ class KneserNey:
             FALLBACK,
         )
         return FALLBACK
+
+
+def _proper(discounts: object) -> bool:
+    if not isinstance(discounts, Sequence):
+        return False
+    amounts = [amount for amount in discounts if isinstance(amount, int | float)]
+    return len(discounts) == len(amounts) == 3 and all(0 < amount <= i for i, amount in enumerate(amounts, start=1))
 
 
 def adjusted_counts(counts: Counts, order: int) -> Tensor:

@@ -47,7 +47,7 @@ class NgramLanguageModel(LanguageModel):
     def fit(self, tokens: Tensor) -> None:
         """Count ``tokens (N,)``, sentences with <s> and </s>, and estimate."""
         if self.estimator is None:
-            raise UserError("model.estimator=null is for models that are read from a file: choose a model/estimator=...")
+            raise UserError("model.estimator=null is for models read from a file: choose a model/estimator=...")
         counts = count_ngrams(tokens.cpu(), order=self.order, vocabulary=self.vocabulary)
         probabilities, backoffs = self.estimator(counts)
         keys = node_keys([(grams.contexts, grams.words) for grams in counts.grams], self.vocabulary)
@@ -114,12 +114,12 @@ class NgramLanguageModel(LanguageModel):
         read, predicted = batch.target_in, batch.target_out
         log_probs = self.log_probs[predicted]
         parents, last = torch.zeros_like(read), [before[:, :0]]
-        for following in before.split(1, dim=1):
+        for length in range(self.order - 1):
             contexts = find(self.keys, parents * self.vocabulary + read)
             nodes = find(self.keys, contexts * self.vocabulary + predicted)
             backed_off = self._log_backoff(contexts) + log_probs
             log_probs = self.log_probs[(nodes - 1).clamp_min(0)].where(nodes > 0, backed_off)
-            parents = torch.cat([following, contexts[:, :-1]], dim=1)
+            parents = torch.cat([before[:, length : length + 1], contexts[:, :-1]], dim=1)
             last.append(contexts[:, -1:])
         return log_probs.masked_fill(~batch.target_out_valid, 0.0), (torch.cat(last, dim=1),)
 
