@@ -45,7 +45,7 @@ def test_import_contracts_hold():
     assert "0 broken" in done.stdout
 
 
-SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py", "rescore.py"}
+SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py", "rescore.py", "arpa.py"}
 
 
 @pytest.mark.parametrize(
