@@ -15,6 +15,7 @@ from unrolled.configuration import (
     build_module,
     build_trainer,
     check_numbers,
+    check_training,
     command,
     in_sweep,
     to_yaml,
@@ -34,6 +35,7 @@ def main(config: DictConfig) -> float | None:
         write_text(folder / "config.yaml", to_yaml(config))
         trainer = config.trainer
         ranks = processes(trainer.accelerator, trainer.devices, trainer.get("strategy", "auto"))
+        check_training(config, ranks)
         if ranks > 1:
             failed = run_ranks(Path(__file__), {RESOLVED: str(folder / "config.yaml")}, ranks)
             if failed:

@@ -46,7 +46,7 @@ def test_import_contracts_hold():
 
 
 SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py", "rescore.py"}
-SCRIPTS |= {"interpolate.py"}
+SCRIPTS |= {"interpolate.py", "arpa.py"}
 
 
 @pytest.mark.parametrize(

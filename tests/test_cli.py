@@ -22,7 +22,7 @@ from scripts import ROOT, TINY, TINY_MODEL, call_script, results, run_script, tr
 CONF = ROOT / "conf"
 MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
 ATTENTIONS = sorted(path.stem for path in (CONF / "attention").glob("*.yaml"))
-LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm"}
+LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm", "ngram_lm"}
 WITHOUT_ATTENTION = {"encoder_decoder", *LANGUAGE_MODELS}
 PLAIN = [*TINY, *TINY_MODEL, "logger=csv", "~callbacks.pictures", "hydra.run.dir=run"]
 
@@ -551,6 +551,7 @@ def test_evaluate_scores_alignment_files(tmp_path):
 )
 def test_every_model_with_every_attention_trains_translates_and_is_evaluated(model, attention, tmp_path):
     sizes = ["model.embedding_size=8", "model.hidden_size=7"] if model in LANGUAGE_MODELS else TINY_MODEL
+    sizes = [] if model == "ngram_lm" else sizes
     more = ["logger=csv", "~callbacks.pictures", "trainer.max_steps=2", "hydra.run.dir=run"]
     done = call_script("train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *more, cwd=tmp_path)
     assert done.status == 0, done.stderr

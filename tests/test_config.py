@@ -13,7 +13,7 @@ SCRIPTS = sorted(path.stem for path in CONF.glob("*.yaml"))
 CHOICES = sorted((path.parent.name, path.stem) for path in CONF.glob("*/*.yaml"))
 MODELS = [choice for group, choice in CHOICES if group == "model"]
 ATTENTIONS = [choice for group, choice in CHOICES if group == "attention"]
-LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm"}
+LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm", "ngram_lm"}
 WITHOUT_ATTENTION = {"encoder_decoder", *LANGUAGE_MODELS}
 NEEDS_GPU = {"gpu", "gpu_bf16", "gpu_fp16", "multi_gpu", "multi_node"}
 
@@ -44,6 +44,8 @@ def arguments(choice: str, folder: Path) -> list[str]:
         return ["model=rnn_lm", *TINY_LM[1:], "model.hidden_size=8", f"data.root={folder}"]
     if choice == "language_modeling":
         return [*TINY, *TINY_LM]
+    if choice in ("counting", "none"):  # no optimizer, no schedule
+        return [*TINY, "model=ngram_lm"]
     return [*TINY, *TINY_MODEL]
 
 
@@ -97,7 +99,7 @@ def test_every_hardware_gives_arguments_of_the_trainer(choice):
     ],
 )
 def test_a_model_and_an_attention_that_do_not_go_together_are_refused(model, attention, tmp_path):
-    sizes = TINY_LM[1:] if model in LANGUAGE_MODELS else TINY_MODEL
+    sizes = {"ngram_lm": []}.get(model, TINY_LM[1:] if model in LANGUAGE_MODELS else TINY_MODEL)
     done = call_script("train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *STEP, cwd=tmp_path)
     assert (done.status, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()

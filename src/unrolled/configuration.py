@@ -34,9 +34,11 @@ from torch import nn
 from unrolled.data.modules import DataModule
 from unrolled.data.tokenizer import Tokenizer, load_tokenizers
 from unrolled.errors import UserError
-from unrolled.models.language_model import LanguageModel
+from unrolled.models.language_model import LanguageModel, NeuralLanguageModel
+from unrolled.models.ngram.model import NgramLanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.settings import Greedy
+from unrolled.training.counting import Counting
 from unrolled.training.inference import Member, TrainedLanguageModel, TrainedTranslator, load_weights
 from unrolled.training.loggers import csv_logger
 from unrolled.training.modules import LanguageModeling, Translation
@@ -194,13 +196,33 @@ def check_numbers(config: DictConfig) -> None:
                 raise UserError(f"{group}.{key}={value}: {whole}")
             if key.endswith("dropout") and not (isinstance(value, int | float) and 0 <= value < 1):
                 raise UserError(f"{group}.{key}={value}: {share}")
-    smoothing, rate = config.objective.label_smoothing, config.optimizer.lr
+    smoothing, rate = config.objective.get("label_smoothing", 0.0), config.optimizer.get("lr", 1.0)
     if not (isinstance(smoothing, int | float) and 0 <= smoothing < 1):
         raise UserError(f"objective.label_smoothing={smoothing}: {share}")
     if not (isinstance(rate, int | float) and rate > 0):
         raise UserError(f"optimizer.lr={rate}: give a number above 0")
     if not (isinstance(config.seed, int) and 0 <= config.seed < 2**32):
         raise UserError(f"seed={config.seed}: give a whole number from 0 to {2**32 - 1}")
+
+
+def check_training(config: DictConfig, processes: int) -> None:
+    """UserError where the objective of ``config`` cannot use how it is to be trained."""
+    name = config.choices.model
+    optimized = {group: bool(config[group]) for group in ("optimizer", "schedule")}
+    if not config.objective._target_.endswith(f".{Counting.__name__}"):
+        if not all(optimized.values()):
+            raise UserError(f"model={name} is trained by gradients: optimizer=none and schedule=none are not for it")
+        return
+    for group, chosen in optimized.items():
+        if chosen:
+            raise UserError(f"model={name} is counted, there is nothing to optimise: leave {group}=... away")
+    if config.trainer.gradient_clip_val is not None or config.trainer.accumulate_grad_batches != 1:
+        raise UserError(
+            f"model={name} is counted and has no gradients: leave trainer.gradient_clip_val and "
+            "trainer.accumulate_grad_batches away"
+        )
+    if processes > 1:
+        raise UserError(f"model={name} is counted by one process, not by {processes}: take hardware=cpu")
 
 
 def build_data(config: DictConfig) -> DataModule:
@@ -236,21 +258,27 @@ def build_search(config: DictConfig, vocabulary: Tokenizer) -> Any:
     return instantiate(config.search, _partial_=True)(language_model=model)
 
 
+TRAINED_BY = (
+    (Translator, "translation", Translation),
+    (NeuralLanguageModel, "language_modeling", LanguageModeling),
+    (NgramLanguageModel, "counting", Counting),
+)
+"""Each kind of model, the objective's name, and its LightningModule."""
+
+
 def build_module(config: DictConfig, data: DataModule) -> Translation | LanguageModeling:
     """The LightningModule of ``config``, for data that is set up."""
     source = data.source_tokenizer
     model = build_model(
         config, source_vocabulary=None if source is None else source.size, target_vocabulary=data.target_tokenizer.size
     )
-    shared = {
-        "model": model,
-        "optimizer": _optimizer(config),
-        "schedule": instantiate(config.schedule),
-    }
     objective = instantiate(config.objective)
-    if (objective.func is Translation) != isinstance(model, Translator):
-        fitting = "translation" if isinstance(model, Translator) else "language_modeling"
-        raise UserError(f"model={config.choices.model} is trained by objective={fitting}, not by another")
+    name, fitting = next((name, fitting) for kind, name, fitting in TRAINED_BY if isinstance(model, kind))
+    if objective.func is not fitting:
+        raise UserError(f"model={config.choices.model} is trained by objective={name}, not by another")
+    if fitting is Counting:
+        return objective(model=model)
+    shared = {"model": model, "optimizer": _optimizer(config), "schedule": instantiate(config.schedule)}
     if objective.func is LanguageModeling:
         return objective(**shared)
     return objective(
@@ -373,6 +401,14 @@ def _load_language_model(run: str | None) -> tuple[LanguageModel, Tokenizer]:
     if not isinstance(model, LanguageModel):
         raise UserError(f"{run}: model={config.choices.model} is a translator; name a language model's run")
     return model.eval(), tokenizer
+
+
+def load_ngrams(run: str) -> tuple[NgramLanguageModel, Tokenizer]:
+    """The n-gram model of the run folder ``run``, and its vocabulary; UserError if it holds none."""
+    model, tokenizer = _load_language_model(run)
+    if not isinstance(model, NgramLanguageModel):
+        raise UserError(f"run={run} is no n-gram model, which alone ARPA files can hold: name a run of model=ngram_lm")
+    return model, tokenizer
 
 
 def _load_member(run: str | None, device: str) -> tuple[Member, Tokenizer]:

@@ -77,7 +77,7 @@ class BeamSearch:
     def nbest(self, generator: Generator, batch: SourceBatch, count: int) -> list[list[Hypothesis]]:
         """The ``count`` best of every sentence, best first; fewer where the beam finds fewer."""
         driven: Any = generator
-        if self.language_model is not None:
+        if self.language_model is not None and self.language_model_weight > 0:  # 0 x log 0 is no number
             driven = Fused(driven, self.language_model, self.language_model_weight)
         if self.coverage_penalty > 0:
             driven = Covered(driven, self.coverage_penalty)

@@ -134,8 +134,7 @@ class LanguageModeling(_Module):
         tracer = Tracer()
         traced = [tracer] if self.training and self.gradient_regularization else []
         hidden, state = self.model(batch.target_in, self._state(batch), *traced)
-        if isinstance(batch, StreamBatch):
-            self._carried[self._phase] = map_state(Tensor.detach, state)
+        self._carry(batch, state)
         counted = batch.target_out_valid
         loss = linear_token_loss(hidden[counted], self.model.output, batch.target_out[counted], self._smoothing())
         return self._regularized(loss, tracer) if traced else loss
@@ -153,6 +152,10 @@ class LanguageModeling(_Module):
         if isinstance(batch, Batch):
             return self.model.start(batch)
         return self.model.zero_state(len(batch)) if batch.first else self._carried[self._phase]
+
+    def _carry(self, batch: Batch | StreamBatch, state: Any) -> None:
+        if isinstance(batch, StreamBatch):
+            self._carried[self._phase] = map_state(Tensor.detach, state)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """The state that training carries, of every rank, so that it goes on as if it had not stopped."""

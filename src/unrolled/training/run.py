@@ -33,7 +33,7 @@ def run(
     or ``interrupted``; whatever else goes wrong is raised, after the loggers were told.
     """
     keep_freed_memory()
-    results = dict(facts, parameters=sum(parameter.numel() for parameter in module.parameters()))
+    results = dict(facts)
     outcome = "failed"
     try:
         trainer.fit(module, datamodule=data)
@@ -62,6 +62,7 @@ def run(
 def _training_facts(module: _Module, trainer: lightning.Trainer) -> dict[str, Any]:
     (speed,) = [callback for callback in trainer.callbacks if isinstance(callback, Speed)]  # type: ignore[attr-defined]
     return {
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),  # counting finds out how many
         "steps": trainer.global_step,
         "epochs": trainer.current_epoch,
         "train/target_tokens_per_second": speed.tokens_per_second(module, trainer.world_size),

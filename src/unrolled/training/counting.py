@@ -1,0 +1,132 @@
+"""Training by counting: one pass over the text, then probabilities from how often its n-grams came."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim import Optimizer
+
+from unrolled.data.batch import Batch
+from unrolled.data.continuous import StreamBatch
+from unrolled.data.tokenizer import BOS, EOS, PAD
+from unrolled.errors import UserError
+from unrolled.models.ngram.model import NgramLanguageModel
+from unrolled.training.modules import LanguageModeling
+from unrolled.training.objective import TokenLoss
+from unrolled.training.schedule import constant
+
+log = logging.getLogger(__name__)
+FULL_PRECISION = ("32-true", "64-true", "bf16-mixed")  # the table is not rounded
+
+
+class NothingToOptimise(Optimizer):
+    """Its steps change nothing. By them Lightning knows how many batches there were."""
+
+    def __init__(self, parameters: Any) -> None:
+        super().__init__(parameters, {})
+
+    def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
+        """Pass a batch."""
+
+
+def sentences_of_rows(parts: list[Tensor]) -> Tensor:
+    """What a continuous text has said ``(B, T)`` at a time, its rows one after the other: sentences with <s>, </s>.
+
+    Each row goes on where the one before it ended, once all of the text has been said.
+    """
+    text = torch.cat(parts, dim=1).flatten()
+    text = text[text != PAD]
+    begins = torch.cat([torch.ones(1, dtype=torch.bool), text[:-1] == EOS])
+    # a <s> goes before every word that begins a sentence
+    sentences = text.new_full((len(text) + int(begins.sum()),), BOS)
+    sentences[torch.arange(len(text)) + begins.cumsum(0)] = text
+    return sentences
+
+
+class Counting(LanguageModeling):
+    """p(sentence) from counts: collects the target side in its first epoch, estimates before every validation.
+
+    Validates and tests as `LanguageModeling` does.
+    """
+
+    model: NgramLanguageModel  # type: ignore[assignment]
+
+    def __init__(self, *, model: NgramLanguageModel, monitor: str, mode: str) -> None:
+        super().__init__(
+            model=model,
+            optimizer=NothingToOptimise,
+            schedule=constant,
+            label_smoothing=0.0,
+            monitor=monitor,
+            mode=mode,
+        )
+        self.automatic_optimization = False
+        self._tokens: list[Tensor] = []
+        self._estimated = 0  # batches that the model knows
+        self._impossible = 0
+
+    def on_fit_start(self) -> None:
+        """UserError: several processes, of which each would have its own counts; or half precision."""
+        if self.trainer.world_size > 1:
+            raise UserError(f"n-grams are counted by one process, not by {self.trainer.world_size}: take hardware=cpu")
+        if self.trainer.precision not in FULL_PRECISION:
+            raise UserError(f"trainer.precision={self.trainer.precision} would round probabilities: leave it away")
+
+    def on_train_epoch_start(self) -> None:
+        """Forget what was counted: another epoch has the same sentences."""
+        self._tokens, self._estimated = [], 0
+
+    def training_step(self, batch: Batch | StreamBatch, batch_index: int) -> None:  # type: ignore[override]
+        """Keep the sentences, <s> and </s> included."""
+        tokens = batch.target_out if isinstance(batch, StreamBatch) else batch.target[batch.target_valid]
+        self._tokens.append(tokens.to("cpu", torch.int32))
+        self.target_tokens += int(batch.target_out_valid.sum())
+        optimizer: Any = self.optimizers()
+        optimizer.step()
+
+    def on_train_epoch_end(self) -> None:
+        """Estimate, if no validation has done so."""
+        self._estimate()
+
+    def on_validation_epoch_start(self) -> None:
+        """Estimate from what is counted so far."""
+        self._estimate()
+        super().on_validation_epoch_start()
+
+    def _estimate(self) -> None:
+        if len(self._tokens) == self._estimated:
+            return
+        start = time.monotonic()
+        continuous = self._tokens[0].dim() == 2
+        self.model.fit(sentences_of_rows(self._tokens) if continuous else torch.cat(self._tokens))
+        self._estimated = len(self._tokens)
+        sizes = ", ".join(map(str, self.model.sizes()))
+        log.info("%d words counted; n-grams of 1, 2, ... words: %s", self.target_tokens, sizes)
+        log.info("probabilities estimated in %.1f s", time.monotonic() - start)
+
+    # Measuring
+
+    def loss(self, batch: Batch | StreamBatch) -> TokenLoss:
+        """-log p(x_1 ... x_T </s>), looked up. A line of a continuous text too knows nothing of those before it."""
+        log_probs, state = self.model.word_log_probs(batch, self._state(batch))
+        self._carry(batch, state)
+        self._impossible += int((log_probs == -torch.inf).sum())
+        nll = -log_probs.cpu().double().sum()
+        return TokenLoss(nll, nll, int(batch.target_out_valid.sum()))
+
+    def _start_evaluation(self) -> None:
+        super()._start_evaluation()
+        self._impossible = 0
+
+    def _log_likelihood(self, split: str) -> None:
+        super()._log_likelihood(split)
+        if self._impossible:
+            log.warning(
+                "%s: %d words have the probability 0, so that the perplexity is infinite; smoothing gives every word "
+                "some: model/estimator=kneser_ney, absolute, katz or add_alpha",
+                split,
+                self._impossible,
+            )

@@ -1,0 +1,149 @@
+"""ARPA files: what is written is read again, by KenLM too; what is no whole file is refused with its line."""
+
+import gzip
+import io
+import math
+from types import SimpleNamespace
+
+import pytest
+import torch
+
+from unrolled.data.tokenizer import WordTokenizer
+from unrolled.errors import UserError
+from unrolled.models.ngram.additive import AddAlpha, MaximumLikelihood
+from unrolled.models.ngram.kneser_ney import KneserNey
+from unrolled.models.ngram.model import NgramLanguageModel
+from unrolled.training.arpa import load_arpa, save_arpa
+
+# "the" is likely after "see", "see the dog" more so; "</s>" after "dog" has no entry
+BY_HAND = """made by hand
+\\data\\
+ngram 1=6
+ngram 2=3
+ngram 3=1
+
+\\1-grams:
+-99\t<s>\t-0.25
+-1\t</s>
+-2.5\t<unk>\t0
+-0.5\tdog\t-0.5
+-0.75\tsee\t-0.125
+-1.25\tthe -0.375
+
+\\2-grams:
+-0.2\tsee the\t-0.0625
+-0.1\t<s> see\t-0.3
+-0.6\tthe dog
+
+\\3-grams:
+-0.05\tsee the dog
+
+\\end\\
+"""
+
+
+def written(model, tokenizer):
+    file = io.StringIO()
+    save_arpa(model, tokenizer, file)
+    return file.getvalue()
+
+
+def fitted(estimator, order=3):
+    tokenizer = WordTokenizer(["a", "b", "c", "d\u00a0e"])
+    model = NgramLanguageModel(vocabulary=tokenizer.size, order=order, estimator=estimator)
+    sentences = [[4, 5, 4], [5, 6, 4, 5], [6], [4, 5, 7], [3, 4]]
+    model.fit(torch.tensor([word for sentence in sentences for word in (1, *sentence, 2)]))
+    return model, tokenizer
+
+
+def score(model, tokenizer, line):
+    """log10 p of each word of ``line`` and of </s>."""
+    (ids,) = tokenizer.encode([line])
+    row = torch.tensor([[1, *ids, 2]])
+    batch = SimpleNamespace(target_in=row[:, :-1], target_out=row[:, 1:], target_out_valid=row[:, 1:] != 0)
+    return (model.word_log_probs(batch, model.zero_state(1))[0][0] / math.log(10)).tolist()
+
+
+@pytest.mark.parametrize("order", [1, 2, 4])
+@pytest.mark.parametrize("estimator", [KneserNey(discounts=None), AddAlpha(alpha=0.1), MaximumLikelihood()])
+def test_what_is_written_is_read_again(estimator, order, tmp_path):
+    model, tokenizer = fitted(estimator, order)
+    path = tmp_path / "model.arpa.gz"
+    path.write_bytes(gzip.compress(written(model, tokenizer).encode()))
+    read, words = load_arpa(path)
+    assert words.sha256 == tokenizer.sha256
+    assert torch.equal(read.keys, model.keys)
+    torch.testing.assert_close(read.log_probs, model.log_probs, rtol=0, atol=1e-6)
+    torch.testing.assert_close(read.log_backoffs, model.log_backoffs, rtol=0, atol=1e-6)
+
+
+def test_the_file_says_what_it_has_and_has_no_padding():
+    model, tokenizer = fitted(KneserNey(discounts=None), 2)
+    lines = written(model, tokenizer).splitlines()
+    assert lines[:3] == ["\\data\\", f"ngram 1={tokenizer.size - 1}", f"ngram 2={model.sizes()[1]}"]
+    assert lines[-1] == "\\end\\"
+    assert not [line for line in lines if "<pad>" in line]
+    assert [line.split("\t")[0] for line in lines if line.split("\t")[1:2] == ["<s>"]] == ["-99.0000000"]
+    bigrams = lines[lines.index("\\2-grams:") + 1 : -2]
+    assert len(bigrams) == model.sizes()[1]
+    assert {line.count("\t") for line in bigrams} == {1}
+
+
+def test_a_file_by_hand_is_looked_up_with_back_off(tmp_path):
+    (tmp_path / "hand.arpa").write_text(BY_HAND, encoding="utf-8")
+    model, tokenizer = load_arpa(tmp_path / "hand.arpa")
+    expected = [-0.1, -0.3 - 0.2, -0.05, -1 + 0 - 0.5]  # "the dog" is a context without a weight
+    assert score(model, tokenizer, "see the dog") == pytest.approx(expected, abs=1e-6)
+    expected = [-0.25 - 0.5, -0.5 - 2.5, 0 - 0.75, -0.125 - 1]
+    assert score(model, tokenizer, "dog cat see") == pytest.approx(expected, abs=1e-6)
+
+
+def test_kenlm_finds_the_same_probabilities(tmp_path):
+    kenlm = pytest.importorskip("kenlm", reason="KenLM is an oracle for ARPA files: pip install kenlm")
+    (tmp_path / "hand.arpa").write_text(
+        BY_HAND.replace("the -0.375", "the\t-0.375").removeprefix("made by hand\n"), encoding="utf-8"
+    )
+    pairs = [load_arpa(tmp_path / "hand.arpa")]
+    paths = [tmp_path / "hand.arpa"]
+    for order in (2, 3, 4):
+        pairs.append(fitted(KneserNey(discounts=None), order))
+        paths.append(tmp_path / f"{order}.arpa")
+        paths[-1].write_text(written(*pairs[-1]), encoding="utf-8")
+    for path, (model, tokenizer) in zip(paths, pairs, strict=True):
+        oracle = kenlm.Model(str(path))
+        for line in ("see the dog", "a b a", "b c a b a x b", "x", "", "d\u00a0e a", "the the see dog"):
+            found = [log_p for log_p, _, _ in oracle.full_scores(line)]
+            assert score(model, tokenizer, line) == pytest.approx(found, abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("\\data\\\n", "", ["too early"]),
+        ("\\end\\\n", "", ["too early"]),
+        ("ngram 2=3", "ngram 3=3", ["arpa:4", "length 2"]),
+        ("ngram 2=3", "ngram 2=4", ["3 2-grams", "says 4"]),
+        ("\\1-grams:", "\\one-grams:", ["arpa:7", "one-grams"]),
+        ("see the\t", "see the dog\t", ["arpa:16", "is no 2-gram"]),
+        ("-0.2\tsee the", "-0.2\tsee thee", ["arpa:16", "'thee' is no 1-gram"]),
+        ("-0.2\tsee the", "x\tsee the", ["arpa:16", "a number should be"]),
+        ("-0.2\tsee the", "0.2\tsee the", ["arpa:16", "above 1"]),
+        ("-0.2\tsee the", "nan\tsee the", ["arpa:16", "above 1"]),
+        ("-0.6\tthe dog", "-0.2\tsee the\t0", ["'see', 'the'", "twice"]),
+        ("see the dog", "dog the see", ["'dog', 'the', 'see'", "has no context"]),
+    ],
+)
+def test_what_is_no_whole_file_is_refused_with_its_line(old, new, said, tmp_path):
+    path = tmp_path / "bad.arpa"
+    assert old in BY_HAND
+    path.write_text(BY_HAND.replace(old, new), encoding="utf-8")
+    with pytest.raises(UserError) as problem:
+        load_arpa(path)
+    assert [words for words in said if words not in str(problem.value)] == []
+    assert str(path) in str(problem.value)
+
+
+def test_a_closed_vocabulary_gives_unknown_words_nothing(tmp_path):
+    path = tmp_path / "closed.arpa"
+    path.write_text(BY_HAND.replace("-2.5\t<unk>\t0\n", "").replace("ngram 1=6", "ngram 1=5"), encoding="utf-8")
+    assert score(*load_arpa(path), "dog cat")[1] == -math.inf
