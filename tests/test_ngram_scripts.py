@@ -1,5 +1,6 @@
 """n-gram models by the scripts, as a user runs them."""
 
+import csv
 import json
 import math
 import re
@@ -85,6 +86,10 @@ def test_counts_do_not_depend_on_batches_order_or_epochs(counted, tmp_path):
     done = call_script("train.py", *NGRAMS, *more, *options(tmp_path), cwd=tmp_path)
     assert done.status == 0, done.stderr
     first, second = (load_file(run / "weights.safetensors") for run in (counted, tmp_path / "run"))
+    with (tmp_path / "run" / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        found = [row["val/perplexity"] for row in csv.DictReader(file) if row["val/perplexity"]]
+    assert len(found) == 3
+    assert len(set(found)) == 1
     assert results(tmp_path / "run")["steps"] > 3 * results(counted)["steps"]
     assert all(torch.equal(first[name], second[name]) for name in first)
 

@@ -12,7 +12,7 @@ from models import ngram_reference as reference
 
 from unrolled.errors import UserError
 from unrolled.models.ngram.additive import AddAlpha, MaximumLikelihood
-from unrolled.models.ngram.back_off import Absolute, Katz
+from unrolled.models.ngram.back_off import Absolute, Katz, back_off
 from unrolled.models.ngram.kneser_ney import KneserNey
 from unrolled.models.ngram.model import NgramLanguageModel, ngram_lm
 from unrolled.search.beam import beam_search
@@ -76,6 +76,26 @@ def test_agrees_with_the_equations_and_sums_to_one_whatever_the_history(name, co
     assert found[[PAD, BOS]].tolist() == [0, 0]
     assert found[2:].tolist() == pytest.approx([expected[word] for word in range(2, V)], abs=1e-10)
     assert float(found.sum()) == pytest.approx(1, abs=1e-10)
+
+
+@pytest.mark.parametrize("off", [0.0, 0.5])
+@settings(deadline=None, max_examples=60)
+@given(corpus=st.lists(st.lists(st.integers(UNK, 5), min_size=1, max_size=5), min_size=1, max_size=8))
+def test_back_off_after_contexts_that_all_words_followed_or_that_free_nothing(off, corpus):
+    """With a vocabulary so small that both happen; off = 0 discounts nothing."""
+
+    def discounted(counts):
+        return back_off(counts, lambda some, order: (some.double() - off).clamp_min(0))
+
+    class Plain(reference.BackOff):
+        def discount(self, count, length):
+            return off
+
+    for history in ([], [4], [5, 4]):
+        (found,), _ = after(build(corpus, 3, discounted, 6), [history])
+        expected = Plain(corpus, 3, 6).distribution(history)
+        assert found[2:].tolist() == pytest.approx([expected[word] for word in range(2, 6)], abs=1e-10)
+        assert float(found.sum()) == pytest.approx(1, abs=1e-10)
 
 
 @every_estimator
