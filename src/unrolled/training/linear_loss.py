@@ -60,11 +60,12 @@ class _LinearTokenLoss(torch.autograd.Function):
         inputs = (hidden, weight, bias)
         ctx.dtypes = [None if tensor is None else tensor.dtype for tensor in inputs]
         gradients = [
-            torch.zeros_like(tensor, dtype=wide) if differentiable and needed and tensor is not None else None
+            _aligned(tensor, wide).zero_() if differentiable and needed and tensor is not None else None
             for tensor, needed in zip(inputs, ctx.needs_input_grad[:3], strict=True)
         ]
         d_hidden, d_weight, d_bias = gradients
         hidden, weight, bias = (None if tensor is None else tensor.to(dtype) for tensor in inputs)  # type: ignore[assignment]
+        hidden = hidden if d_weight is None else _aligned(hidden, dtype).copy_(hidden)
         objective, nll = hidden.new_zeros((), dtype=wide), hidden.new_zeros((), dtype=wide)
 
         most = CHUNK["cpu" if hidden.device.type == "cpu" else "accelerator"]
@@ -83,7 +84,8 @@ class _LinearTokenLoss(torch.autograd.Function):
             g = g.to(dtype) if scale == 1 else g.mul_(scale).to(dtype)
             # dL/dh_n = sum_v g_nv W_v
             if d_hidden is not None:
-                d_hidden[chunk] = torch.mm(g, weight) / scale
+                product = torch.mm(g, weight)
+                d_hidden[chunk] = product if scale == 1 else product / scale
             # dL/dW_v = sum_n g_nv h_n
             if d_weight is not None and dtype is wide:
                 d_weight.addmm_(g.t(), h)
@@ -107,21 +109,28 @@ class _LinearTokenLoss(torch.autograd.Function):
         return (*gradients, None, None, None, None)
 
 
+def _aligned(like: Tensor, dtype: torch.dtype) -> Tensor:
+    """An empty tensor of the same shape whose rows begin at multiples of 64 bytes: on a CPU the product g^T h of a size
+    such as 650 takes a third longer without."""
+    size = like.shape[-1]
+    step = 64 // dtype.itemsize
+    return like.new_empty(*like.shape[:-1], -(-size // step) * step, dtype=dtype)[..., :size]
+
+
 def _loss_and_gradient(logits: Tensor, words: Tensor, label_smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
     """``(N, V)``, ``(N, 1)`` -> L, -sum log p(w), and g ``(N, V)`` in the place of the logits."""
     word_logits = logits.gather(1, words)
     mean_logits = logits.mean(dim=1, keepdim=True) if label_smoothing else word_logits
-    # log sum_v exp(l_v) = m + log sum_v exp(l_v - m), m = max_v l_v
+    # log sum_v exp(l_v) = m - log softmax(l)_m, m = max_v l_v, whose probability is never 0
     highest = logits.amax(dim=1, keepdim=True)
-    exponentials = logits.sub_(highest).exp_()
-    total = exponentials.sum(dim=1, keepdim=True)
-    log_normaliser = highest + total.log()
+    probabilities = torch.softmax(logits, dim=1, out=logits if logits.device.type == "cpu" else None)
+    log_normaliser = highest - probabilities.amax(dim=1, keepdim=True).log()
     # -log p(w) = log sum_v exp(l_v) - l_w
     nll = (log_normaliser - word_logits).sum()
     # (1 - e) (-log p(w)) + e/V sum_v (-log p(v))
     objective = (1 - label_smoothing) * nll + label_smoothing * (log_normaliser - mean_logits).sum()
     # g_v = softmax(l)_v - (1 - e) [v = w] - e/V
-    g = exponentials.div_(total)
+    g = probabilities
     g.scatter_add_(1, words, g.new_full((1, 1), label_smoothing - 1).expand_as(words))
     if label_smoothing:
         g.sub_(label_smoothing / g.shape[1])
