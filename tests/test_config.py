@@ -40,6 +40,8 @@ def arguments(choice: str, folder: Path) -> list[str]:
         return [*TINY_LM, *(f"data.{split}={folder / split}.target" for split in text)]
     if choice == "language_modeling":
         return [*TINY, *TINY_LM]
+    if choice == "vanishing_gradients":
+        return [*TINY, *TINY_LM[1:], "data.grammar.min_length=5"]
     return [*TINY, *TINY_MODEL]
 
 
