@@ -46,6 +46,8 @@ def arguments(choice: str, folder: Path) -> list[str]:
         return [*TINY, *TINY_LM]
     if choice in ("counting", "none"):  # no optimizer, no schedule
         return [*TINY, "model=ngram_lm"]
+    if choice == "vanishing_gradients":
+        return [*TINY, *TINY_LM[1:], "data.grammar.min_length=5"]
     return [*TINY, *TINY_MODEL]
 
 
