@@ -8,6 +8,7 @@ from typing import Any
 
 import lightning
 from lightning.pytorch.callbacks import Callback, RichProgressBar
+from lightning.pytorch.trainer.states import TrainerFn
 
 log = logging.getLogger(__name__)
 
@@ -125,6 +126,7 @@ class SaveWhenInterrupted(Callback):
         self.path = path
 
     def on_exception(self, trainer: lightning.Trainer, module: Any, exception: BaseException) -> None:
-        """Save, unless it is an error that ends training."""
-        if isinstance(exception, KeyboardInterrupt | SystemExit) and trainer.training:
+        """Save, also in the middle of a validation, unless it is an error that ends training."""
+        fitting = trainer.state.fn == TrainerFn.FITTING and trainer.global_step > 0
+        if isinstance(exception, KeyboardInterrupt | SystemExit) and fitting:
             trainer.save_checkpoint(self.path)
