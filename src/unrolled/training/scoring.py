@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 import torch
-from torch import Tensor
 
+from unrolled.data.continuous import StreamBatch
 from unrolled.data.tokenizer import BOS, EOS, SPECIALS, UNK, Tokenizer
 from unrolled.errors import UserError
 from unrolled.metrics.text import unknown_words
@@ -48,14 +48,6 @@ class Scorer(Protocol):
         """For each line every piece, </s> the last, with its natural log-probability."""
 
 
-class Row(NamedTuple):
-    """T words of a text, ``(1, T)`` each: what `LanguageModel.word_log_probs` reads."""
-
-    target_in: Tensor
-    target_out: Tensor
-    target_out_valid: Tensor
-
-
 class TextScorer:
     """Scores lines as one text, as models of continuous text are trained: line after line in one row.
 
@@ -79,9 +71,8 @@ class TextScorer:
             some = slice(start, start + trained.max_tokens)
             read, said = (torch.tensor([tokens[some]], device=trained.device) for tokens in (inputs, outputs))
             with autocast(trained.device, trained.precision):
-                found, self._state = trained.model.word_log_probs(
-                    Row(read, said, torch.ones_like(said, dtype=torch.bool)), self._state
-                )
+                words = StreamBatch(read, said, first=False)
+                found, self._state = trained.model.word_log_probs(words, self._state)
             log_probs += found[0].tolist()
         pieces = iter(zip(trained.tokenizer.pieces(outputs), log_probs, strict=True))
         return [[next(pieces) for _ in range(len(ids) + 1)] for ids in encoded]
