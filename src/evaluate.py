@@ -10,9 +10,10 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from unrolled.configuration import build_data, command, load_translator, read_config
+from unrolled.data.alignment import read_alignments
 from unrolled.data.text import unequal
 from unrolled.errors import UserError
-from unrolled.metrics.alignment import alignment_scores, read_alignments
+from unrolled.metrics.alignment import alignment_scores
 from unrolled.metrics.translation import bleu_by_length, translation_scores
 from unrolled.training.inference import total
 from unrolled.training.pictures import save_alignments

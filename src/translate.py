@@ -8,9 +8,9 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from unrolled.configuration import command, load_translator
+from unrolled.data.alignment import pharaoh
 from unrolled.data.stream import arriving
 from unrolled.errors import UserError
-from unrolled.metrics.alignment import pharaoh
 from unrolled.training.inference import Output, TrainedTranslator, word_links
 from unrolled.training.matrices import MatrixFile
 

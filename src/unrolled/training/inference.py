@@ -10,11 +10,13 @@ import torch
 from safetensors.torch import load_model
 from torch import Tensor, nn
 
+from unrolled.data.alignment import Links
 from unrolled.data.batch import Batch, Shared
 from unrolled.data.loader import encode_pairs, encode_sentences, encode_source, pair_batches, share
+from unrolled.data.subwords import word_index, word_weights
 from unrolled.data.tokenizer import Tokenizer
 from unrolled.errors import UserError
-from unrolled.metrics.alignment import Links, links_from_weights, word_index, word_weights
+from unrolled.metrics.alignment import links_from_weights
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.models.language_model import LanguageModel
 from unrolled.models.translator import Translator

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
+from unrolled.data.alignment import pharaoh
 from unrolled.data.text import read_lines
-from unrolled.metrics.alignment import pharaoh
 from unrolled.training.inference import Pieces, TrainedTranslator, word_links
 from unrolled.training.matrices import MatrixFile
 
