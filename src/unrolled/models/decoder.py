@@ -20,6 +20,7 @@ from unrolled.models.encoder import mean_annotation
 from unrolled.models.fast.linear import LinearKernel
 from unrolled.models.fast.recurrence import BahdanauRecurrence, CGRURecurrence, Recurrence, RNNsearchRecurrence
 from unrolled.models.fast.unroll import unroll
+from unrolled.models.known_alignment import Given, read, unbind
 from unrolled.models.state import PerSentence
 
 Nested = tuple[Any, ...]
@@ -37,8 +38,11 @@ class Decoder(nn.Module):
         """Input-side products of any number of steps, ``(..., E) -> (..., P)``."""
         raise NotImplementedError
 
-    def advance(self, projected: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
-        """One step from ``(B, P)``: features ((B, D), (B, C)), weights ``(B, S)``, next state."""
+    def advance(self, projected: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor, Nested]:
+        """One step from ``(B, P)``: features ((B, D), (B, C)), weights ``(B, S)``, next state.
+
+        ``given``: the context, where it is not to be the attention's.
+        """
         raise NotImplementedError
 
     def step(self, embedding: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
@@ -53,22 +57,24 @@ class Decoder(nn.Module):
         """This step with a hand-written backward pass, and s_0 ``(B, D)``; None where its parts have none."""
         return None
 
-    def unroll(self, embeddings: Tensor, state: Nested) -> tuple[Features, Tensor]:
+    def unroll(self, embeddings: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor]:
         """Teacher forcing: ``(B, T, E)`` -> features ((B, T, D), (B, T, C)), weights ``(B, T, S)``.
 
-        For training by ``recurrence`` where there is one, else step by step; both are the same function.
+        ``given``: contexts that are not to be the attention's; its weights and memory are its own all the same. For
+        training by ``recurrence`` where there is one, else step by step; both are the same function.
         """
         fast = self.recurrence(state) if torch.is_grad_enabled() else None
         if fast is None:
-            return self.unroll_plainly(embeddings, state)
-        states, contexts, weights = unroll(*fast, self.project(embeddings.transpose(0, 1)))
+            return self.unroll_plainly(embeddings, state, given)
+        states, contexts, weights = unroll(*fast, self.project(embeddings.transpose(0, 1)), given)
         return (states, contexts), weights
 
-    def unroll_plainly(self, embeddings: Tensor, state: Nested) -> tuple[Features, Tensor]:
+    def unroll_plainly(self, embeddings: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor]:
         """The definition of ``unroll``: the loop over ``step``, with the input products hoisted."""
         states, contexts, weights = [], [], []
-        for projected in self.project(embeddings).unbind(1):
-            (s, c), alpha, state = self.advance(projected, state)
+        steps = self.project(embeddings).unbind(1)
+        for projected, known in zip(steps, unbind(given, len(steps)), strict=True):
+            (s, c), alpha, state = self.advance(projected, state, known)
             states.append(s)
             contexts.append(c)
             weights.append(alpha)
@@ -103,13 +109,14 @@ class CGRUDecoder(Decoder):
         """REC1's input products, ``(..., E) -> (..., 3D)``."""
         return self.rec1.project(embeddings)
 
-    def advance(self, projected: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
+    def advance(self, projected: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor, Nested]:
         """One step; features are (s_j, c_j)."""
         prepared, s, memory = state
         # s'_j = REC1(y_{j-1}, s_{j-1})   (2)-(5)
         (s_prime,) = self.rec1.step(projected, (s,))
         # c_j = ATT(C, s'_j)              (6)-(8)
         context, weights, memory = self.attention.step(s_prime, prepared, memory)
+        context = read(context, given)
         # s_j = REC2(s'_j, c_j)           (9)-(12)
         (s,) = self.rec2.step(self.rec2.project(context), (s_prime,))
         return (s, context), weights, (prepared, s, memory)
@@ -159,11 +166,12 @@ class BahdanauDecoder(Decoder):
         """L1_y E y and L1's bias, ``(..., E) -> (..., D)``."""
         return self.combine_embedding(embeddings)
 
-    def advance(self, projected: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
+    def advance(self, projected: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor, Nested]:
         """One step; features are (s_i, c_i)."""
         prepared, cell_state, memory = state
         # c_i = ATT(s_{i-1}, h)
         context, weights, memory = self.attention.step(cell_state[0], prepared, memory)
+        context = read(context, given)
         # k = ReLU(L1 [E y_{i-1}; c_i])
         k = torch.relu(projected + self.combine_context(context))
         # s_i = RNN(k, s_{i-1})
@@ -212,10 +220,11 @@ class RNNsearchDecoder(Decoder):
         """[W_r E y, W_z E y, W E y] and biases, ``(..., E) -> (..., 3D)``."""
         return self.cell.project(embeddings)
 
-    def advance(self, projected: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
+    def advance(self, projected: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor, Nested]:
         """One step; features are (s_{i-1}, c_i)."""
         prepared, s, memory = state
         context, weights, memory = self.attention.step(s, prepared, memory)
+        context = read(context, given)
         # the gates and the candidate see W E y + C c
         (following,) = self.cell.step(projected + self.context(context), (s,))
         return (s, context), weights, (prepared, following, memory)
@@ -264,7 +273,7 @@ class MeanContextDecoder(Decoder):
         """The cell's input products, ``(..., E) -> (..., 3D)``."""
         return self.cell.project(embeddings)
 
-    def advance(self, projected: Tensor, state: Nested) -> tuple[Features, Tensor, Nested]:
+    def advance(self, projected: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor, Nested]:
         """One step; features are (s_j, c)."""
         c, c_products, uniform, s = state
         (s,) = self.cell.step(projected + c_products, (s,))

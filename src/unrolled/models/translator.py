@@ -15,6 +15,7 @@ from unrolled.models.attention import Attention
 from unrolled.models.decoder import Decoder
 from unrolled.models.encoder import BidirectionalGRU, Encoder
 from unrolled.models.initialise import initialise
+from unrolled.models.known_alignment import given_contexts
 from unrolled.models.readout import Readout
 from unrolled.models.trace import Trace, apart
 
@@ -83,17 +84,24 @@ class Translator(nn.Module):
         return annotations, positions < source_lengths.to(source.device).unsqueeze(1)
 
     def forward(
-        self, source: Tensor, source_lengths: Tensor, target_in: Tensor, counted: Tensor
+        self,
+        source: Tensor,
+        source_lengths: Tensor,
+        target_in: Tensor,
+        counted: Tensor,
+        known: Tensor | None = None,
     ) -> tuple[Tensor, Tensor]:
         """Teacher forcing.
 
         ``source (B, S)``, CPU ``source_lengths (B,)``, ``target_in (B, T)`` beginning with <s>, bool ``counted
-        (B, T)``: the positions whose next word counts. Returns the readout's hidden vectors at the N counted positions
-        ``(N, R)``, to be multiplied by ``readout.output``, and the attention weights ``(B, T, S)``.
+        (B, T)``: the positions whose next word counts. ``known (B, T, S)``: a known alignment from which contexts are
+        read where a word is linked, see `known_alignment`. Returns the readout's hidden vectors at the N counted
+        positions ``(N, R)``, to be multiplied by ``readout.output``, and the attention weights ``(B, T, S)``.
         """
         annotations, valid = self.encode(source, source_lengths)
         embeddings = self.embedding_dropout(self.target_embedding(target_in))
-        (states, contexts), weights = self.decoder.unroll(embeddings, self.decoder.start(annotations, valid))
+        given = None if known is None else given_contexts(known, annotations)
+        (states, contexts), weights = self.decoder.unroll(embeddings, self.decoder.start(annotations, valid), given)
         hidden = self.readout.hidden((states[counted], contexts[counted]), embeddings[counted])
         return hidden, weights
 

@@ -15,16 +15,34 @@ Gradients = tuple[Tensor | None, ...]
 class Recurrence(Kernel):
     """The contract: a decoder's step made of the kernels ``parts``, in the order in which the constructor takes them.
 
-    ``looked_at``: which of the states s_0 ... s_T the readout looks at.
+    ``looked_at``: which of the states s_0 ... s_T the readout looks at. ``given (T, B, C)``: contexts that are not the
+    attention's where ``linked (T, B, 1)`` is True, see `unrolled.models.known_alignment`; their gradients are
+    ``dgiven``.
     """
 
     parts: tuple[Kernel, ...]
     attention: AttentionKernel
     looked_at: slice
+    given: Tensor | None = None
+    linked: Tensor | None = None
+    dgiven: Tensor | None = None
 
     def __init__(self, *parts: Kernel) -> None:
         super().__init__()
         self.parts = parts
+
+    def attend(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
+        """``(B, Q)`` -> c_t, given or the attention's, into ``context (B, C)``, alpha_t into ``weights (B, S)``."""
+        self.attention.forward(t, query, context, weights)
+        if self.given is not None and self.linked is not None:
+            context.copy_(torch.where(self.linked[t], self.given[t], context))
+
+    def attend_backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
+        """Gradients of c_t and alpha_t -> dquery ``(B, Q)``; a given context asks nothing of the attention."""
+        if self.linked is not None and self.dgiven is not None:
+            torch.mul(dcontext, self.linked[t], out=self.dgiven[t])
+            dcontext = dcontext.masked_fill(self.linked[t], 0)
+        return self.attention.backward(t, dcontext, dweights, weights)
 
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
         """The inputs are those of the parts."""
@@ -69,7 +87,7 @@ class CGRURecurrence(Recurrence):
         # s'_j = REC1(y_{j-1}, s_{j-1})
         self.rec1.forward(t, x, s, out=s_prime)
         # c_j = ATT(C, s'_j)
-        self.attention.forward(t, s_prime, context, weights)
+        self.attend(t, s_prime, context, weights)
         # s_j = REC2(s'_j, c_j)
         self.rec2.forward(t, self.project.forward(context), s_prime, out=out)
 
@@ -82,7 +100,7 @@ class CGRURecurrence(Recurrence):
         ds_prime = self.rec2.backward(t, ds, s_prime, dproducts)
         dcontext = dcontext + self.project.backward(dproducts)
         # c_j = ATT(C, s'_j)
-        ds_prime.add_(self.attention.backward(t, dcontext, dweights, weights))
+        ds_prime.add_(self.attend_backward(t, dcontext, dweights, weights))
         # s'_j = REC1(y_{j-1}, s_{j-1})
         return self.rec1.backward(t, ds_prime, s, dx)
 
@@ -115,7 +133,7 @@ class RNNsearchRecurrence(Recurrence):
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor, context: Tensor, weights: Tensor) -> None:
         """See the contract."""
         # c_i = ATT(s_{i-1}, h)
-        self.attention.forward(t, s, context, weights)
+        self.attend(t, s, context, weights)
         # s_i = GRU(W E y + C c, s_{i-1})
         self.cell.forward(t, self.project.forward(context).add_(x), s, out=out)
 
@@ -127,7 +145,7 @@ class RNNsearchRecurrence(Recurrence):
         ds = self.cell.backward(t, ds, s, dx)
         dcontext = dcontext + self.project.backward(dx)
         # c_i = ATT(s_{i-1}, h)
-        return ds.add_(self.attention.backward(t, dcontext, dweights, weights))
+        return ds.add_(self.attend_backward(t, dcontext, dweights, weights))
 
     def part_gradients(self, states: Tensor, contexts: Tensor, weights: Tensor, dx: Tensor) -> tuple[Gradients, ...]:
         """See the contract."""
@@ -160,7 +178,7 @@ class BahdanauRecurrence(Recurrence):
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor, context: Tensor, weights: Tensor) -> None:
         """See the contract."""
         # c_i = ATT(s_{i-1}, h)
-        self.attention.forward(t, s, context, weights)
+        self.attend(t, s, context, weights)
         # k = ReLU(L1_y E y + L1_c c)
         k = torch.add(x, self.combine.forward(context), out=self.kept[0][t]).relu_()
         # s_i = RNN(k, s_{i-1})
@@ -177,7 +195,7 @@ class BahdanauRecurrence(Recurrence):
         torch.mul(self.project.backward(dproducts), k > 0, out=dx)
         dcontext = dcontext + self.combine.backward(dx)
         # c_i = ATT(s_{i-1}, h)
-        return ds.add_(self.attention.backward(t, dcontext, dweights, weights))
+        return ds.add_(self.attend_backward(t, dcontext, dweights, weights))
 
     def part_gradients(self, states: Tensor, contexts: Tensor, weights: Tensor, dx: Tensor) -> tuple[Gradients, ...]:
         """See the contract."""

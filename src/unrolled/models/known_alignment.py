@@ -1,0 +1,36 @@
+"""Contexts that are read from a known alignment instead of the attention's weights ("Training Using Known Alignment").
+
+Letters: B batch, T target length, S source length, C annotation size.
+"""
+
+import torch
+from torch import Tensor
+
+Given = tuple[Tensor, Tensor]
+"""Contexts ``(B, T, C)`` and, True where the target word has links, bool ``(B, T, 1)``; of one step without the T."""
+
+
+def given_contexts(known: Tensor, annotations: Tensor) -> Given:
+    """The contexts of a known alignment.
+
+    ``known (B, T, S)``: a_ij, the weights of a linked word sum to 1 and those of an unlinked one are 0;
+    ``annotations (B, S, C)``.
+    """
+    # c_i = sum_j a_ij h_j
+    contexts = torch.bmm(known.to(annotations.dtype), annotations)
+    return contexts, known.sum(dim=2, keepdim=True) > 0
+
+
+def unbind(given: Given | None, steps: int) -> list[Given | None]:
+    """What is given at each of T steps."""
+    if given is None:
+        return [None] * steps
+    return list(zip(*(tensor.unbind(1) for tensor in given), strict=True))
+
+
+def read(context: Tensor, given: Given | None) -> Tensor:
+    """The attention's own context ``(B, C)``, but the given one where there is one."""
+    if given is None:
+        return context
+    contexts, linked = given
+    return torch.where(linked, contexts.to(context.dtype), context)
