@@ -89,7 +89,7 @@ def test_the_model_is_what_its_equations_say(text, options):
 def test_likelihood_never_falls(text, options):
     """Without the prior, that is; the steps of the tension are part of it."""
     _, likelihoods = trained(number_words(*lines(text)), **options | {"alpha": None, "iterations": 8})
-    assert all(new >= old - 1e-9 * abs(old) for old, new in pairwise(likelihoods))
+    assert all(new >= old - 1e-9 for old, new in pairwise(likelihoods))
 
 
 def test_steps_of_the_tension_are_short_enough_never_to_lead_down():
@@ -101,15 +101,6 @@ def test_steps_of_the_tension_are_short_enough_never_to_lead_down():
                 variance = (prior * h**2).sum(axis=0) - (prior * h).sum(axis=0) ** 2
                 assert variance.max() <= 1 / 12
     assert 2 / ibm_model.RATE > 1 / 12
-
-
-def test_every_option_changes_the_model():
-    text = number_words(["a b c", "b c", "a c d d"], ["A B C", "C B", "D A"])
-    plain = {"p0": 0.08, "tension": 4.0, "iterations": 3, "alpha": 0.01, "optimize_tension": True}
-    changes = {"p0": 0.2, "tension": 1.0, "iterations": 4, "alpha": None, "optimize_tension": False}
-    models = [trained(text, **plain | {name: value})[0] for name, value in changes.items()]
-    models.append(trained(text, **plain)[0])
-    assert len({tuple(model.theta.round(6)) for model in models}) == len(models)
 
 
 def test_a_word_whose_probabilities_are_too_small_for_a_float_is_no_division_by_zero():
@@ -219,6 +210,17 @@ def test_a_line_an_iteration_says_how_training_goes(caplog):
         for number in (1, 2)
     ]
     assert f"cross-entropy {math.log2(3):.3f} bits, perplexity 3.00, tension 4.00" in iterations[0]
+
+
+def test_every_option_changes_training(caplog):
+    caplog.set_level(logging.INFO)
+    changes = [{}, {"iterations": 4}, {"p0": 0.2}, {"tension": 1.0}, {"optimize_tension": False}, {"alpha": None}]
+    said = set()
+    for change in changes:
+        caplog.clear()
+        Aligner(**change).align(["a b c", "b c", "a c d d"], ["A B C", "C B", "D A"])
+        said.add(tuple(record.getMessage() for record in caplog.records[1:-1]))
+    assert len(said) == len(changes)
 
 
 @pytest.mark.parametrize(
