@@ -46,7 +46,7 @@ def test_import_contracts_hold():
 
 
 SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py", "rescore.py"}
-SCRIPTS |= {"interpolate.py", "arpa.py"}
+SCRIPTS |= {"interpolate.py", "arpa.py", "align.py"}
 
 
 @pytest.mark.parametrize(
