@@ -47,7 +47,7 @@ def aligned(config: DictConfig) -> list[Links]:
 
 def symmetrized(config: DictConfig) -> list[Links]:
     symmetrize = symmetrization(config.symmetrization)
-    forward, backward = read_alignments(config.forward), read_alignments(config.backward)
+    forward, backward = list(read_alignments(config.forward)), list(read_alignments(config.backward))
     if len(forward) != len(backward):
         raise unequal(config.forward, len(forward), config.backward, len(backward))
     return [symmetrize(one, other) for (one, _), (other, _) in zip(forward, backward, strict=True)]

@@ -33,8 +33,8 @@ def main(config: DictConfig) -> None:
 def evaluate_alignments(config: DictConfig) -> None:
     if config.alignments is None or config.gold is None:
         raise UserError("alignments=FILE and gold=FILE go together: name both Pharaoh files")
-    found = read_alignments(config.alignments)
-    gold = read_alignments(config.gold, base=config.gold_base)
+    found = list(read_alignments(config.alignments))
+    gold = list(read_alignments(config.gold, base=config.gold_base))
     if len(found) != len(gold):
         raise unequal(config.alignments, len(found), config.gold, len(gold))
     show_results(alignment_scores([sure for sure, _ in found], gold)._asdict())
@@ -53,8 +53,7 @@ def evaluate_run(config: DictConfig) -> None:
     results = {"split": config.split, "sentences": len(sources)}
     results |= {"bleu": scores.bleu, "chrf": scores.chrf, "ter": scores.ter}
     results |= {"loss": likelihood.loss, "perplexity": likelihood.perplexity}
-    if (gold := data.alignments(config.split)) is not None:
-        results |= alignment_scores(translator.word_links(sources, references), read_alignments(gold))._asdict()
+    results |= translator.attention_figures(sources, references, data.gold(config.split))
     lengths = [len(source.split()) for source in sources]
     for low, high, sentences, bleu in bleu_by_length(hypotheses, references, lengths, EDGES, **scoring):
         words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"

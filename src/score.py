@@ -2,7 +2,7 @@
 
 python src/score.py run=LM < sentences [detail=tokens|words|corpus] [rank=true] [context=text]
 python src/score.py run='[LM,LM]' < sentences [mixture='[0.4,0.6]']               side by side, or mixed
-python src/score.py run=RUN source=FILE target=FILE [detail=tokens] [alignment=FILE] [weights=FILE.npz]
+python src/score.py run=RUN source=FILE target=FILE [detail=tokens] [alignments=FILE] [weights=FILE.npz]
 """
 
 import sys
@@ -48,8 +48,8 @@ def score(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
 
 
 def score_sentences(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
-    if config.alignment is not None or config.weights is not None:
-        raise UserError(f"run={config.run} is a language model and aligns nothing: leave alignment and weights away")
+    if config.alignments is not None or config.weights is not None:
+        raise UserError(f"run={config.run} is a language model and aligns nothing: leave alignments and weights away")
     models = load_language_models(config)
     context = "line" if config.rank and config.context is None else config.context
     scorers = [scorer(model, context) for model in models]
@@ -68,7 +68,7 @@ def score_pairs(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
     check_same_length(config.source, config.target)  # before the work of loading
     translator = load_translator(config)
     column = Column("+".join(short_names(run_folders(config))), translator.target_tokenizer)
-    options = {"lines": config.lines, "alignment": config.alignment, "weights": config.weights}
+    options = {"lines": config.lines, "alignment": config.alignments, "weights": config.weights}
     pairs = scored_pairs(translator, config.source, config.target, **options)
     return [column], ((lines, [scored]) for lines, scored in pairs)
 

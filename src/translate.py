@@ -27,7 +27,7 @@ def main(config: DictConfig) -> None:
     translator = load_translator(config)
     done = 0
     with ExitStack() as files:
-        links = config.alignment and files.enter_context(Path(config.alignment).open("w", encoding="utf-8"))
+        links = config.alignments and files.enter_context(Path(config.alignments).open("w", encoding="utf-8"))
         weights = config.weights and files.enter_context(MatrixFile(Path(config.weights)))
         for arrived in arriving(sys.stdin.buffer, "standard input", config.lines):
             chunk = shortened(arrived, done, translator, config)
@@ -39,7 +39,7 @@ def main(config: DictConfig) -> None:
                 every = [
                     (source, best.hypothesis.tokens) for source, n in zip(chunk, outputs, strict=True) for best in n
                 ]
-                pairs = translator.attend_ids(*zip(*every, strict=True))
+                pairs = translator.attend(*zip(*every, strict=True))
                 if links:
                     links.writelines(pharaoh(word_links(pair)) + "\n" for pair in pairs)
                     links.flush()

@@ -5,7 +5,11 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tiny models are quickest so, and repeat exactly
 
 import pytest
+from hypothesis import settings
 from scripts import TINY, TINY_MODEL, run_script, train
+
+settings.register_profile("patient", deadline=None)  # a busy machine is no mistake of ours
+settings.load_profile("patient")
 
 CHOSEN = ["model=cgru", "attention=gru_att", *TINY, *TINY_MODEL]
 CHOSEN += ["trainer.max_epochs=3", "trainer.log_every_n_steps=2", "data.grammar.reordering=local"]

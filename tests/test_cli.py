@@ -226,7 +226,7 @@ def test_score_gives_a_number_a_line_that_adds_up_to_the_perplexity_of_training(
 
 def test_score_writes_word_links(moved, trained, tmp_path):
     folder, elsewhere = moved
-    files = [f"alignment={tmp_path / 'a.talp'}", f"weights={tmp_path / 'w.npz'}"]
+    files = [f"alignments={tmp_path / 'a.talp'}", f"weights={tmp_path / 'w.npz'}"]
     call_script("score.py", f"run={folder}", *pair(trained), *files, "lines=4", cwd=elsewhere)
     with np.load(tmp_path / "w.npz") as stored:
         matrices = dict(stored)
@@ -279,7 +279,7 @@ def test_an_ensemble_may_mix_decoders_and_attentions_but_not_target_vocabularies
 def test_translate_writes_nbest_lists_with_links_and_weights(moved, trained, tmp_path):
     folder, elsewhere = moved
     source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8") + "\n"  # the last one is empty
-    files = [f"alignment={tmp_path / 'a.talp'}", f"weights={tmp_path / 'w.npz'}"]
+    files = [f"alignments={tmp_path / 'a.talp'}", f"weights={tmp_path / 'w.npz'}"]
     done = call_script("translate.py", f"run={folder}", "nbest=3", "lines=4", *files, cwd=elsewhere, text=source)
     entries = [line.split(" ||| ") for line in done.stdout.splitlines()]
     assert entries[-1] == ["11", "", "logp=0.000000", "0.000000"]
@@ -372,7 +372,7 @@ def test_a_language_model_scores_sentences(language_model, trained, tmp_path):
     assert [float(line) for line in reversed_.stdout.splitlines()] == pytest.approx(numbers[::-1], abs=1e-4)
     refused = call_script("score.py", f"run={language_model}", *pair(trained), cwd=tmp_path)
     assert (refused.status, "is a language model" in refused.stderr) == (2, True)
-    refused = call_script("score.py", f"run={language_model}", "alignment=x", cwd=tmp_path)
+    refused = call_script("score.py", f"run={language_model}", "alignments=x", cwd=tmp_path)
     assert (refused.status, "aligns nothing" in refused.stderr) == (2, True)
 
 

@@ -61,8 +61,10 @@ LIBRARY_NOTICES = (
 OmegaConf.register_new_resolver("unique", lambda: secrets.token_hex(3), use_cache=True, replace=True)
 
 
-def _absolute(paths: str | ListConfig) -> str | ListConfig:
+def _absolute(paths: str | ListConfig | None) -> str | ListConfig | None:
     """A path, or several, that hold in any folder: evaluate.py finds the data of a run wherever one stands."""
+    if paths is None:
+        return None
     return os.path.abspath(paths) if isinstance(paths, str) else ListConfig([os.path.abspath(str(p)) for p in paths])
 
 
@@ -276,6 +278,9 @@ def build_module(config: DictConfig, data: DataModule) -> Translation | Language
     name, fitting = next((name, fitting) for kind, name, fitting in TRAINED_BY if isinstance(model, kind))
     if objective.func is not fitting:
         raise UserError(f"model={config.choices.model} is trained by objective={name}, not by another")
+    supervision = instantiate(config.alignment) if "_target_" in config.alignment else None
+    if supervision is not None and fitting is not Translation:
+        raise UserError(f"model={config.choices.model} does not align: leave alignment=... away, or take model=cgru")
     if fitting is Counting:
         return objective(model=model)
     shared = {"model": model, "optimizer": _optimizer(config), "schedule": instantiate(config.schedule)}
@@ -285,6 +290,9 @@ def build_module(config: DictConfig, data: DataModule) -> Translation | Language
         **shared,
         decode=data.target_tokenizer.decode,
         references={split: data.references(split) for split in ("val", "test")},
+        words={split: data.words_of_pieces(split) for split in ("val", "test")},
+        gold={split: data.gold(split) for split in ("val", "test")},
+        supervision=supervision,
         bleu_tokenize=config.data.bleu_tokenize,
         bleu_lowercase=config.data.bleu_lowercase,
         validation_search=Greedy(),

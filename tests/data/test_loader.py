@@ -17,6 +17,18 @@ from unrolled.data.tokenizer import BOS, EOS, PAD, train_words
 SENTENCES = 61
 
 
+def test_known_alignments_stand_where_the_pieces_do():
+    links = [[0, 1, 1], [], [2, 0, 2, 1, 0, 2]]  # (source, target, n)
+    batch = make_batch([[7], [7, 8], [7, 8, 9]], [[5, 6], [5], [6]], [0, 1, 2], links)
+    expected = torch.zeros(3, 3, 4)
+    expected[0, 1, 0] = 1
+    expected[2, 0, [1, 2]] = 0.5
+    assert torch.equal(batch.known, expected)
+    assert batch.known.shape == (*batch.target_out.shape, batch.source.shape[1])
+    assert batch.to("meta").known.device.type == "meta"
+    assert make_batch([[7]], [[5]], [0]).known is None
+
+
 def test_rows_have_their_special_tokens_and_padding():
     batch = make_batch([[7, 8, 9], []], [[5], [6, 4]], [11, 3])
     assert batch.source.tolist() == [[7, 8, 9, EOS], [EOS, PAD, PAD, PAD]]

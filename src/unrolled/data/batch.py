@@ -21,6 +21,8 @@ class Batch:
     source: (B, S), a row is ids </s> and padding. target: (B, T), a row is <s> ids </s> and padding.
     source_lengths, target_lengths: (B,), without padding; they and ``index`` are on the CPU always.
     index: (B,), the number of each sentence's line in its file, from 0.
+    known: (B, T - 1, S) float32, the known alignment of ``target_out``: the weights of a linked word sum to 1, those of
+    an unlinked one are 0; None where there is no known alignment.
     """
 
     source: Tensor | None
@@ -28,6 +30,7 @@ class Batch:
     target: Tensor
     target_lengths: Tensor
     index: Tensor
+    known: Tensor | None = None
 
     def __len__(self) -> int:
         """Number of sentences."""
@@ -66,6 +69,7 @@ class Batch:
             self,
             source=None if self.source is None else self.source.to(device, **options),
             target=self.target.to(device, **options),
+            known=None if self.known is None else self.known.to(device, **options),
         )
 
 
@@ -104,12 +108,31 @@ Ids = Sequence[int] | np.ndarray[Any, Any]
 
 
 def make_batch(
-    source: Sequence[Ids] | None, target: Sequence[Ids], index: Sequence[int] | np.ndarray[Any, Any]
+    source: Sequence[Ids] | None,
+    target: Sequence[Ids],
+    index: Sequence[int] | np.ndarray[Any, Any],
+    links: Sequence[Ids] | None = None,
 ) -> Batch:
-    """Pad sentences (ids without special tokens) to a batch."""
+    """Pad sentences (ids without special tokens) to a batch.
+
+    ``links``: of each pair what `subwords.piece_links` gives, one number after the other.
+    """
     source_ids, source_lengths = (None, None) if source is None else _pad(source, before=[], after=[EOS])
     target_ids, target_lengths = _pad(target, before=[BOS], after=[EOS])
-    return Batch(source_ids, source_lengths, target_ids, target_lengths, torch.as_tensor(index, dtype=torch.int64))
+    known = None
+    if links is not None and source_ids is not None:
+        known = _known(links, steps=target_ids.shape[1] - 1, length=source_ids.shape[1])
+    lines = torch.as_tensor(index, dtype=torch.int64)
+    return Batch(source_ids, source_lengths, target_ids, target_lengths, lines, known)
+
+
+def _known(links: Sequence[Ids], *, steps: int, length: int) -> Tensor:
+    """``(B, steps, length)``: weight 1/n where a piece is linked."""
+    known = np.zeros((len(links), steps, length), dtype=np.float32)
+    for weights, flat in zip(known, links, strict=True):
+        sources, targets, n = np.asarray(flat, dtype=np.int64).reshape(-1, 3).T
+        weights[targets, sources] = 1 / n
+    return torch.from_numpy(known)
 
 
 def make_source_batch(source: Sequence[Ids], index: Sequence[int] | np.ndarray[Any, Any]) -> Batch:

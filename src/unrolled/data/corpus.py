@@ -15,11 +15,15 @@ SPLITS = ("train", "val", "test")
 
 @dataclass(frozen=True)
 class Files:
-    """The files of a split; line i of one belongs to line i of the others. alignment: links as ``i-j``, 0-based."""
+    """The files of a split; line i of one belongs to line i of the others.
+
+    alignment: a Pharaoh file of known links, a sentence's first word being number alignment_base.
+    """
 
     source: Path | None
     target: Path
     alignment: Path | None = None
+    alignment_base: int = 0
 
 
 class Corpus(Protocol):
@@ -30,7 +34,7 @@ class Corpus(Protocol):
 
 
 class ParallelText:
-    """Pairs of text files, [source, target] for each split."""
+    """Pairs of text files, [source, target] for each split, and Pharaoh files of known links beside them."""
 
     def __init__(
         self,
@@ -38,15 +42,23 @@ class ParallelText:
         train: Sequence[str],
         val: Sequence[str],
         test: Sequence[str],
+        train_alignment: str | None = None,
+        val_alignment: str | None = None,
+        test_alignment: str | None = None,
+        alignment_base: int = 0,
         source_language: str = "source",
         target_language: str = "target",
     ) -> None:
         self.source_language, self.target_language = source_language, target_language
+        if alignment_base not in (0, 1):
+            raise UserError(f"data.alignment_base={alignment_base}: give 0 or 1, the number of a sentence's first word")
         self._files = {}
-        for split, pair in zip(SPLITS, (train, val, test), strict=True):
+        alignments = (train_alignment, val_alignment, test_alignment)
+        for split, pair, links in zip(SPLITS, (train, val, test), alignments, strict=True):
             if isinstance(pair, str) or len(pair) != 2:
                 raise UserError(f"data.{split}={pair}: give two files, '[SOURCE,TARGET]'")
-            self._files[split] = Files(Path(pair[0]), Path(pair[1]))
+            alignment = None if links is None else Path(links)
+            self._files[split] = Files(Path(pair[0]), Path(pair[1]), alignment, alignment_base)
 
     def files(self, cache: Path) -> dict[str, Files]:
         """The files of train, val and test."""

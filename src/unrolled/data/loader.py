@@ -16,16 +16,21 @@ from unrolled.data.tokenizer import Tokenizer
 class BatchLoader:
     """Batches of stored sentences, an epoch an iteration.
 
-    lines: the lines of the stores that take part; ``batches`` counts within them.
+    lines: the lines of the stores that take part; ``batches`` counts within them. links: the store of known alignments.
 
     An iteration begins the next epoch, if the one before has given any batch; but the first one after
     `load_state_dict` goes on where the saved loader was.
     """
 
     def __init__(
-        self, source: TokenStore | None, target: TokenStore, lines: NDArray[Any], batches: TokenBudgetBatches
+        self,
+        source: TokenStore | None,
+        target: TokenStore,
+        lines: NDArray[Any],
+        batches: TokenBudgetBatches,
+        links: TokenStore | None = None,
     ) -> None:
-        self._source, self._target = source, target
+        self._source, self._target, self._links = source, target, links
         self._lines = lines
         self._batches = batches
         self._epoch = 0
@@ -48,7 +53,8 @@ class BatchLoader:
 
     def _batch(self, lines: NDArray[Any]) -> Batch:
         source = None if self._source is None else [self._source[line] for line in lines]
-        return make_batch(source, [self._target[line] for line in lines], lines)
+        links = None if self._links is None else [self._links[line] for line in lines]
+        return make_batch(source, [self._target[line] for line in lines], lines, links)
 
     def state_dict(self) -> dict[str, int]:
         """Which epoch, and how many of its batches were given."""

@@ -13,10 +13,12 @@ from lightning.pytorch.utilities import rank_zero_only
 from numpy.typing import NDArray
 
 from unrolled.data import store
+from unrolled.data.alignment import Links
 from unrolled.data.cache import appearing
 from unrolled.data.continuous import ContinuousText, StreamLoader
 from unrolled.data.corpus import SPLITS, Corpus, Files
 from unrolled.data.encode import encode
+from unrolled.data.known import KnownAlignments
 from unrolled.data.loader import BatchLoader
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore
@@ -36,7 +38,8 @@ class DataModule(lightning.LightningDataModule):
     limit. max_length: a training pair with a longer side, in tokens without </s>, or with an empty one is left out; of
     validation and test every line is used. seed: of the order of training batches. stream: the lines are one continuous
     text, all of it used, in stream_rows rows that are read side by side, stream_steps words at a time; in validation
-    and test in one row (a rank).
+    and test in one row (a rank). alignment_source: where training batches have their known alignments from, see
+    `KnownAlignments`.
 
     After `setup`: ``source_tokenizer`` (None for monolingual text) and ``target_tokenizer``, one and the same object if
     they are joint, and ``notices``, a list of lines for the user.
@@ -58,6 +61,7 @@ class DataModule(lightning.LightningDataModule):
         stream: bool = False,
         stream_rows: int = 20,
         stream_steps: int = 35,
+        alignment_source: str | None = None,
     ) -> None:
         super().__init__()
         sizes = {"max_tokens": max_tokens, "max_length": max_length, "max_sentences": max_sentences}
@@ -69,7 +73,9 @@ class DataModule(lightning.LightningDataModule):
         self._max_tokens, self._max_length, self._max_sentences = max_tokens, max_length, max_sentences
         self._stream, self._stream_rows, self._stream_steps = stream, stream_rows, stream_steps
         self._seed = seed
+        self._alignment_source = alignment_source
         self._stores: dict[str, tuple[TokenStore | None, TokenStore]] = {}
+        self._links: TokenStore | None = None
         self._lines: dict[str, NDArray[Any]] = {}
         self.notices: list[str] = []
 
@@ -84,6 +90,15 @@ class DataModule(lightning.LightningDataModule):
         """SHA-256 of every text file."""
         paths = [path for files in self._files.values() for path in (files.source, files.target)]
         return {path: sha256(path) for path in paths if path is not None}
+
+    @cached_property
+    def _known(self) -> KnownAlignments:
+        return KnownAlignments(
+            files=self._files,
+            digest=lambda path: self._hashes[path],
+            cache=self._cache,
+            origin=self._alignment_source,
+        )
 
     @property
     def _tokenizer_folder(self) -> Path:
@@ -113,6 +128,8 @@ class DataModule(lightning.LightningDataModule):
             if files.source is not None and source_tokenizer is not None:
                 self._write_ids(files.source, source_tokenizer)
             self._write_ids(files.target, target_tokenizer)
+        if source_tokenizer is not None:
+            self._known.prepare(source_tokenizer, target_tokenizer)
 
     def _train_tokenizers(self) -> tuple[Tokenizer | None, Tokenizer]:
         train = self._files["train"]
@@ -142,6 +159,8 @@ class DataModule(lightning.LightningDataModule):
                     raise unequal(files.source, len(source), files.target, len(target))
             self._stores[split] = source, target
             self._lines[split] = np.arange(len(target))
+        if self.source_tokenizer is not None:
+            self._links = self._known.training(self.source_tokenizer, self.target_tokenizer)
         if self._stream:
             tokens = len(ContinuousText(self._stores["train"][1]))
             self._notice(f"train: {tokens} tokens with </s>, read as one text in {self._stream_rows} rows")
@@ -190,7 +209,7 @@ class DataModule(lightning.LightningDataModule):
             rows, steps = (self._stream_rows, self._stream_steps) if split == "train" else (ranks, EVALUATION_STEPS)
             return StreamLoader(self._stores[split][1], rows=rows, steps=steps, rank=rank, world_size=ranks)
         batches = self._batches(split, rank=rank, world_size=ranks)
-        return BatchLoader(*self._stores[split], self._lines[split], batches)
+        return BatchLoader(*self._stores[split], self._lines[split], batches, self._links if split == "train" else None)
 
     def _batches(self, split: str, *, rank: int = 0, world_size: int = 1) -> TokenBudgetBatches:
         source, target = self._stores[split]
@@ -223,9 +242,17 @@ class DataModule(lightning.LightningDataModule):
         """The target lines of a split, as they stand in the file."""
         return list(read_lines(self._split(split).target))
 
-    def alignments(self, split: str) -> Path | None:
-        """The file with the gold word links of a split, if the corpus has one."""
-        return self._split(split).alignment
+    def gold(self, split: str) -> list[tuple[Links, Links]] | None:
+        """The (sure, possible) word links of every line of a split, if the corpus has a file of them."""
+        self._split(split)
+        return self._known.gold(split)
+
+    def words_of_pieces(self, split: str) -> list[tuple[list[int], list[int]]]:
+        """Of every line of a split the word that each source piece, and each target piece, belongs to; no </s>."""
+        assert self.source_tokenizer is not None
+        pairs = zip(self.sources(split), self.references(split), strict=True)
+        source, target = self.source_tokenizer.words_of_pieces, self.target_tokenizer.words_of_pieces
+        return [(source(one), target(other)) for one, other in pairs]
 
     def _split(self, split: str) -> Files:
         if split not in SPLITS:

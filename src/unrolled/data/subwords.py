@@ -5,6 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from unrolled.data.alignment import Links
+
 WORD_BEGINS = "\u2581"
 """SentencePiece's mark at the beginning of a word."""
 
@@ -41,6 +43,35 @@ def word_weights(
     """
     source, target = _membership(source_words), _membership(target_words)
     return (target / target.sum(axis=1, keepdims=True).clip(min=1)) @ np.asarray(weights, dtype=np.float64) @ source.T
+
+
+def piece_links(links: Links, source_words: Sequence[int], target_words: Sequence[int]) -> list[tuple[int, int, int]]:
+    """(source piece, target piece, n) for the pieces of linked words: a weight of 1/n.
+
+    The weights of a target piece sum to 1. ``source_words`` and ``target_words`` give the word of each piece. A target
+    word's weight is shared equally among the words that it is linked to, and a word's share among its pieces, so that
+    `word_weights` gives back the former. Words of which the tokenizer has made nothing are left out.
+    """
+    sources, targets = _places(source_words), _places(target_words)
+    linked: dict[int, list[int]] = {}
+    for i, j in sorted(links):
+        if i in sources:
+            linked.setdefault(j, []).append(i)
+    return [
+        (s, t, len(words) * len(sources[i]))
+        for j, words in linked.items()
+        for t in targets.get(j, ())
+        for i in words
+        for s in sources[i]
+    ]
+
+
+def _places(words: Sequence[int]) -> dict[int, list[int]]:
+    """The pieces of each word."""
+    places: dict[int, list[int]] = {}
+    for piece, word in enumerate(words):
+        places.setdefault(word, []).append(piece)
+    return places
 
 
 def _membership(words: Sequence[int]) -> npt.NDArray[np.float64]:

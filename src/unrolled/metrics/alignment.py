@@ -3,7 +3,8 @@
 A link is (i, j): source word i goes with target word j, both from 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,24 +23,50 @@ class AlignmentScores(NamedTuple):
     """Found links."""
 
 
-def alignment_scores(found: Sequence[Links], gold: Sequence[tuple[Links, Links]]) -> AlignmentScores:
-    """Och & Ney 2003, "A systematic comparison of various statistical alignment models", section 6.
+@dataclass
+class AlignmentCounts:
+    """Links of a corpus, counted: |A| found, |S| sure, |A ∩ S|, |A ∩ P| found ones that are sure, or possible."""
+
+    found: int = 0
+    sure: int = 0
+    found_sure: int = 0
+    found_possible: int = 0
+
+    def add(self, links: Links, gold: tuple[Links, Links]) -> None:
+        """Count a sentence pair's found links beside its (sure, possible) ones."""
+        sure, possible = gold
+        self.found += len(links)
+        self.sure += len(sure)
+        self.found_sure += len(links & sure)
+        self.found_possible += len(links & (sure | possible))
+
+    def merge(self, other: "AlignmentCounts") -> None:
+        """Add what another has counted."""
+        self.found += other.found
+        self.sure += other.sure
+        self.found_sure += other.found_sure
+        self.found_possible += other.found_possible
+
+    def scores(self) -> AlignmentScores:
+        """Och & Ney 2003, "A systematic comparison of various statistical alignment models", section 6."""
+        return AlignmentScores(
+            # 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+            aer=1 - _share(self.found_sure + self.found_possible, self.found + self.sure),
+            precision=_share(self.found_possible, self.found),  # |A ∩ P| / |A|
+            recall=_share(self.found_sure, self.sure),  # |A ∩ S| / |S|
+            links=self.found,
+        )
+
+
+def alignment_scores(found: Iterable[Links], gold: Iterable[tuple[Links, Links]]) -> AlignmentScores:
+    """Scores of a whole corpus.
 
     ``found`` and ``gold`` (sure, possible) have one entry a sentence pair; ValueError if they are not equally many.
-    Counts are summed over the corpus before the division.
     """
-    a = s = in_s = in_p = 0
-    for links, (sure, possible) in zip(found, gold, strict=True):
-        a += len(links)
-        s += len(sure)
-        in_s += len(links & sure)
-        in_p += len(links & (sure | possible))
-    return AlignmentScores(
-        aer=1 - _share(in_s + in_p, a + s),  # 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
-        precision=_share(in_p, a),  # |A ∩ P| / |A|
-        recall=_share(in_s, s),  # |A ∩ S| / |S|
-        links=a,
-    )
+    counts = AlignmentCounts()
+    for links, known in zip(found, gold, strict=True):
+        counts.add(links, known)
+    return counts.scores()
 
 
 def links_from_weights(weights: npt.ArrayLike) -> Links:

@@ -76,6 +76,12 @@ class Translator(nn.Module):
         self.embedding_dropout = nn.Dropout(embedding_dropout)
         self.annotation_dropout = nn.Dropout(annotation_dropout)
 
+    @property
+    def attention(self) -> Attention | None:
+        """The decoder's, if it has one."""
+        attention: Attention | None = getattr(self.decoder, "attention", None)
+        return attention
+
     def encode(self, source: Tensor, source_lengths: Tensor) -> tuple[Tensor, Tensor]:
         """``(B, S)`` and CPU lengths ``(B,)`` -> annotations ``(B, S, C)``, valid ``(B, S)``."""
         embeddings = self.embedding_dropout(self.source_embedding(source))

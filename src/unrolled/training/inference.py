@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import NamedTuple
 
@@ -17,6 +18,7 @@ from unrolled.data.subwords import word_index, word_weights
 from unrolled.data.tokenizer import Tokenizer
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import links_from_weights
+from unrolled.metrics.attention import AttentionCounts
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.models.language_model import LanguageModel
 from unrolled.models.translator import Translator
@@ -47,11 +49,15 @@ class AttendedPair(NamedTuple):
     source: list[str]
     target: list[str]
     weights: Tensor
+    source_words: list[int]
+    """The word that each source piece belongs to, without </s>."""
+    target_words: list[int]
+    """The same of the target."""
 
 
 def word_links(pair: AttendedPair) -> Links:
     """Every target word's link to the source word that it looks at most."""
-    weights = word_weights(pair.weights.numpy(), word_index(pair.source), word_index(pair.target))
+    weights = word_weights(pair.weights.numpy(), [*pair.source_words, -1], [*pair.target_words, -1])
     return links_from_weights(weights)
 
 
@@ -61,14 +67,15 @@ def attend(
     source_tokenizer: Tokenizer,
     target_tokenizer: Tokenizer,
     sources: Sequence[str],
-    targets: Sequence[Sequence[int]],
+    targets: Sequence[Sequence[int]] | Sequence[str],
     *,
     device: torch.device,
     max_tokens: int,
 ) -> list[AttendedPair]:
-    """For each line and the ids of its translation the pieces, and the attention weights under forced decoding."""
+    """For each line and its translation, text or ids, the pieces and the attention weights under forced decoding."""
+    ids_of = [target_tokenizer.encode([each])[0] if isinstance(each, str) else each for each in targets]
     found: dict[int, AttendedPair] = {}
-    for batch in pair_batches(source_tokenizer.encode(sources), targets, max_tokens=max_tokens):
+    for batch in pair_batches(source_tokenizer.encode(sources), ids_of, max_tokens=max_tokens):
         ids = batch.to(device)
         assert ids.source is not None
         assert ids.source_lengths is not None
@@ -76,10 +83,15 @@ def attend(
         for row, line in enumerate(ids.index.tolist()):
             source = ids.source[row, : int(ids.source_lengths[row])].tolist()
             target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
+            pieces, text = target_tokenizer.pieces(target), targets[line]
+            # what a search has put together from pieces may not be what the tokenizer makes of their text
+            words = target_tokenizer.words_of_pieces(text) if isinstance(text, str) else word_index(pieces)[:-1]
             found[line] = AttendedPair(
                 source=source_tokenizer.pieces(source),
-                target=target_tokenizer.pieces(target),
+                target=pieces,
                 weights=weights[row, : len(target), : len(source)].float().cpu(),
+                source_words=source_tokenizer.words_of_pieces(sources[line]),
+                target_words=words,
             )
     return [found[line] for line in range(len(sources))]
 
@@ -213,14 +225,10 @@ class TrainedTranslator:
                 found[line] = list(zip(target_tokenizer.pieces(ids[: len(row)]), row, strict=True))
         return [found[line] for line in range(len(sources))]
 
-    def attend(self, sources: Sequence[str], targets: Sequence[str]) -> list[AttendedPair]:
-        """For each pair of text its pieces and the weights under forced decoding; see ``attend_ids``."""
-        return self.attend_ids(sources, self.target_tokenizer.encode(targets))
+    def attend(self, sources: Sequence[str], targets: Sequence[str] | Sequence[Sequence[int]]) -> list[AttendedPair]:
+        """For each pair, the target as text or as ids that search found, its pieces and weights under forced decoding.
 
-    def attend_ids(self, sources: Sequence[str], targets: Sequence[Sequence[int]]) -> list[AttendedPair]:
-        """The same for translations as ids, as search found them; of several members the mean of their weights.
-
-        UserError: members that cut the source into different pieces.
+        Of several members the mean of their weights. UserError: members that cut the source into different pieces.
         """
         first = self.members[0].source_tokenizer
         if any(member.source_tokenizer.sha256 != first.sha256 for member in self.members):
@@ -242,6 +250,13 @@ class TrainedTranslator:
             for pairs in zip(*found, strict=True)
         ]
 
-    def word_links(self, sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
-        """For each pair every target word's link to the source word that it looks at most, under forced decoding."""
-        return [word_links(pair) for pair in self.attend(sources, targets)]
+    def attention_figures(
+        self, sources: Sequence[str], targets: Sequence[str], gold: Sequence[tuple[Links, Links]] | None
+    ) -> dict[str, float]:
+        """What the attention is like under forced decoding, see `AttentionCounts.figures`; none of a model without."""
+        counts = AttentionCounts()
+        if all(member.model.attention is None for member in self.members):
+            return {}
+        for pair, known in zip(self.attend(sources, targets), gold or repeat(None), strict=False):
+            counts.add(pair.weights.numpy(), pair.source_words, pair.target_words, known)
+        return counts.figures()
