@@ -39,14 +39,17 @@ from unrolled.models.ngram.model import NgramLanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.settings import Greedy
 from unrolled.training.counting import Counting
+from unrolled.training.curves import Curves
 from unrolled.training.inference import Member, TrainedLanguageModel, TrainedTranslator, load_weights
-from unrolled.training.loggers import csv_logger
 from unrolled.training.modules import LanguageModeling, Translation
 from unrolled.training.ranking import in_order
 from unrolled.training.scoring import Column, Detail, mixture, short_names
 
 RESOLVED = "UNROLLED_CONFIG"
 """Environment variable: the path of a resolved configuration that stands in for the command line."""
+RESUMED = "UNROLLED_RESUMED"
+"""Environment variable beside it: not empty where that run is to be gone on with."""
+LONGER = ("trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
 CONF = Path(__file__).resolve().parents[2] / "conf"
 
 # Warnings of libraries that no user of the scripts can act on
@@ -69,6 +72,16 @@ def _absolute(paths: str | ListConfig | None) -> str | ListConfig | None:
 
 
 OmegaConf.register_new_resolver("absolute", _absolute, replace=True)
+
+
+def _run_folder(resume: str | None, new: str) -> str:
+    """Where Hydra makes a folder: the one that is resumed, ``new``, or none (here) where the one named is missing."""
+    if resume is None:
+        return new
+    return resume if os.path.isdir(resume) else "."
+
+
+OmegaConf.register_new_resolver("run_folder", _run_folder, replace=True)
 
 
 def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
@@ -189,6 +202,53 @@ def read_config(run: str | None) -> DictConfig:
     return config
 
 
+def resumed(config: DictConfig) -> DictConfig | None:
+    """The configuration of the run that ``resume=RUN`` goes on with, None where a new run is to start.
+
+    Longer than it was, if trainer.max_epochs, max_steps or max_time are given. UserError: no run folder, other options.
+    """
+    if RESOLVED in os.environ:
+        return config if os.environ.get(RESUMED) else None
+    if config.resume is None:
+        return None
+    run = read_config(config.resume)
+    for override in HydraConfig.get().overrides.task:
+        name, _, _ = override.lstrip("+").partition("=")
+        if name != "resume" and name not in LONGER:
+            raise UserError(
+                f"{override}: resume={config.resume} goes on with that run's own options; {', '.join(LONGER)} may be"
+                " given beside it, to train longer"
+            )
+        if name in LONGER:
+            OmegaConf.update(run, name, OmegaConf.select(config, name))
+    folder = os.path.abspath(config.resume)
+    return _moved(run, run.run_folder, folder)
+
+
+def same_training(config: DictConfig, folder: Path) -> bool:
+    """Whether ``config`` trains as long, and where, as the run in ``folder`` says that it did."""
+    return bool(config.trainer == read_config(str(folder)).trainer)
+
+
+def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
+    """What tells each of several processes which run it is one of, and whether that goes on."""
+    return {RESOLVED: str(folder / "config.yaml"), RESUMED: "1" if resume else ""}
+
+
+def _moved(run: DictConfig, old: str, new: str) -> DictConfig:
+    """``run``, whose folder stands at ``new`` now."""
+
+    def moved(node: Any) -> Any:
+        if isinstance(node, dict):
+            return {key: moved(value) for key, value in node.items()}
+        if isinstance(node, list):
+            return [moved(value) for value in node]
+        inside = isinstance(node, str) and (node == old or node.startswith(f"{old}/"))
+        return new + node[len(old) :] if inside else node
+
+    return DictConfig(moved(resolved(run)))
+
+
 def check_numbers(config: DictConfig) -> None:
     """UserError where a seed, size, share of dropout or learning rate of ``config`` is not one."""
     whole, share = "give a whole number from 1", "give a number from 0 to below 1"
@@ -307,12 +367,12 @@ def _optimizer(config: DictConfig) -> Any:
     return instantiate(config.optimizer)
 
 
-def build_trainer(config: DictConfig) -> lightning.Trainer:
-    """Lightning's Trainer with the callbacks and loggers of ``config``."""
+def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trainer:
+    """Lightning's Trainer with the callbacks and loggers of ``config``; ``resume``: those of the run that was."""
     folder = Path(config.run_folder)
-    loggers: list[Logger] = [csv_logger(str(folder))]
+    loggers: list[Logger] = [Curves(str(folder))]
     if config.logger:
-        loggers.append(instantiate(config.logger)(configuration=resolved(config)))
+        loggers.append(instantiate(config.logger)(configuration=resolved(config), resume=resume))
     callbacks = [instantiate(node) for node in config.callbacks.values()]
     try:
         return instantiate(config.trainer)(

@@ -8,7 +8,6 @@ from typing import Any
 
 import lightning
 from lightning.pytorch.callbacks import Callback, RichProgressBar
-from lightning.pytorch.trainer.states import TrainerFn
 
 log = logging.getLogger(__name__)
 
@@ -74,6 +73,14 @@ class Speed(Callback):
         self.seconds = 0.0
         self._mark = 0.0
 
+    def state_dict(self) -> dict[str, Any]:
+        """The seconds so far, for a training that is taken up again."""
+        return {"seconds": self.seconds}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on counting."""
+        self.seconds = state_dict["seconds"]
+
     def tokens_per_second(self, module: Any, ranks: int) -> float | None:
         """All ranks' target words over the seconds of training; None before the first batch."""
         return module.target_tokens * ranks / self.seconds if self.seconds > 0 else None
@@ -117,16 +124,3 @@ class ValidationInCheckpoint(Callback):
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items() if name[:4] == "val/"}
         checkpoint["metrics"] = metrics
         checkpoint["translations"] = list(module.hypotheses.get("val", [])) if hasattr(module, "hypotheses") else []
-
-
-class SaveWhenInterrupted(Callback):
-    """Writes ``path``, a checkpoint of the moment, when Ctrl-C or SIGTERM ends training."""
-
-    def __init__(self, *, path: str) -> None:
-        self.path = path
-
-    def on_exception(self, trainer: lightning.Trainer, module: Any, exception: BaseException) -> None:
-        """Save, also in the middle of a validation, unless it is an error that ends training."""
-        fitting = trainer.state.fn == TrainerFn.FITTING and trainer.global_step > 0
-        if isinstance(exception, KeyboardInterrupt | SystemExit) and fitting:
-            trainer.save_checkpoint(self.path)

@@ -7,15 +7,10 @@ from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlparse
 
-from lightning.pytorch.loggers import CSVLogger, Logger, WandbLogger
+from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 log = logging.getLogger(__name__)
-
-
-def csv_logger(folder: str) -> CSVLogger:
-    """The curves in ``folder``/metrics.csv, whatever other logger there is."""
-    return CSVLogger(folder, name="", version="", flush_logs_every_n_steps=50)
 
 
 def wandb_logger(
@@ -28,11 +23,13 @@ def wandb_logger(
     tags: list[str],
     mode: str,
     configuration: dict[str, Any],
+    resume: bool = False,
 ) -> WandbLogger:
     """A W&B run in ``folder``/wandb, silent and without a prompt.
 
     ``mode`` auto is online where an API key is configured (WANDB_API_KEY or netrc) and offline elsewhere; the
     environment's WANDB_MODE comes before auto. ``configuration`` is the resolved configuration, shown with the run.
+    ``resume``: the folder's W&B run goes on, if it has one.
     """
     import wandb
 
@@ -52,11 +49,19 @@ def wandb_logger(
         dir=folder,
         mode=cast(Any, mode),
         config=configuration,
+        id=earlier_run(Path(folder)) if resume else None,
+        resume="allow" if resume else None,
         settings=wandb.Settings(silent=True, quiet=True, console="off"),
     )
     run.define_metric("trainer/global_step")
     run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
     return WandbLogger(experiment=run, save_dir=folder)
+
+
+def earlier_run(folder: Path) -> str | None:
+    """The id of the last W&B run of a run folder, None if it has none."""
+    runs = sorted((folder / "wandb").glob("*run-*-*"), key=lambda path: path.name.partition("run-")[2])
+    return runs[-1].name.rpartition("-")[2] if runs else None
 
 
 @rank_zero_only

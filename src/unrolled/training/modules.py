@@ -97,12 +97,12 @@ class _Module(lightning.LightningModule):
             [self._likelihood.negative_log_likelihood, self._likelihood.tokens], dtype=torch.float64, device="cpu"
         )
         total = LogLikelihood()
-        for nll, tokens in self._gather(sums.tolist()):
+        for nll, tokens in self.gather(sums.tolist()):
             total.add(nll, int(tokens))
         self._log(f"{split}/loss", total.loss)
         self._log(f"{split}/perplexity", total.perplexity)
 
-    def _gather(self, value: Any) -> list[Any]:
+    def gather(self, value: Any) -> list[Any]:
         """``value`` of every rank, in rank order."""
         if self.trainer.world_size == 1:
             return [value]
@@ -163,7 +163,7 @@ class LanguageModeling(_Module):
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """The state that training carries, of every rank, so that it goes on as if it had not stopped."""
         if "training" in self._carried:
-            checkpoint["carried"] = self._gather(map_state(Tensor.cpu, self._carried["training"]))
+            checkpoint["carried"] = self.gather(map_state(Tensor.cpu, self._carried["training"]))
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Carry on what was saved."""
@@ -295,7 +295,7 @@ class Translation(_Module):
 
     def _score(self, split: str) -> None:
         self._log_likelihood(split)
-        found = dict(pair for rank in self._gather(self._found) for pair in rank)
+        found = dict(pair for rank in self.gather(self._found) for pair in rank)
         lines = sorted(found)  # all of the file's, unless trainer.limit_*_batches says otherwise
         hypotheses = [self.decode(found[line]) for line in lines]
         references = [self.references[split][line] for line in lines]
@@ -306,7 +306,7 @@ class Translation(_Module):
         self._log(f"{split}/chrf", scores.chrf)
         if self.model.attention is not None:
             attention = AttentionCounts()
-            attention.merge(self._gather(self._attention))
+            attention.merge(self.gather(self._attention))
             for name, value in attention.figures().items():
                 self._log(f"{split}/{name}", value)
         if split == "test":

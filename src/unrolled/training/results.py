@@ -71,9 +71,21 @@ def show_results(results: dict[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def write_provenance(folder: Path, *, fingerprint: dict[str, str]) -> None:
-    """``folder``/provenance.json: where these figures come from. ``fingerprint``: SHA-256 of data and tokenizer."""
-    facts = {
+def write_provenance(folder: Path, *, fingerprint: dict[str, str], resume: bool = False) -> None:
+    """``folder``/provenance.json: where these figures come from. ``fingerprint``: SHA-256 of data and tokenizer.
+
+    ``resume``: beside what is there, as the last of "resumed".
+    """
+    facts = _provenance(fingerprint)
+    path = folder / "provenance.json"
+    if resume and path.is_file():
+        first = json.loads(path.read_text(encoding="utf-8"))
+        facts = {**first, "resumed": [*first.get("resumed", []), facts]}
+    write_text(path, json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+
+
+def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:
+    return {
         "command": [sys.executable, *sys.argv],
         "git": _git(),
         "python": platform.python_version(),
@@ -87,7 +99,6 @@ def write_provenance(folder: Path, *, fingerprint: dict[str, str]) -> None:
         },
         "sha256": fingerprint,
     }
-    write_text(folder / "provenance.json", json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
 
 
 def peak_memory_mib() -> float:

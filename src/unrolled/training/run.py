@@ -15,6 +15,7 @@ from unrolled.training.memory import keep_freed_memory
 from unrolled.training.modules import Translation, _Module
 from unrolled.training.pictures import save_curves
 from unrolled.training.results import peak_memory_mib, write_lines, write_results
+from unrolled.training.resume import last_checkpoint
 
 log = logging.getLogger(__name__)
 
@@ -26,8 +27,11 @@ def run(
     trainer: lightning.Trainer,
     folder: Path,
     facts: dict[str, Any],
+    resume: bool = False,
 ) -> dict[str, Any]:
     """Train, test the best checkpoint, and fill the run folder. Returns what ``results.json`` holds.
+
+    ``resume``: go on from the last checkpoint in the folder, if there is one.
 
     ``facts`` (model, attention, seed, ...) stand in results.json as they are. ``status`` is ``completed``, ``diverged``
     or ``interrupted``; whatever else goes wrong is raised, after the loggers were told.
@@ -36,7 +40,7 @@ def run(
     results = dict(facts)
     outcome = "failed"
     try:
-        trainer.fit(module, datamodule=data)
+        trainer.fit(module, datamodule=data, ckpt_path=_start(folder) if resume else None, weights_only=True)
         results |= _training_facts(module, trainer)
         results |= _test(module, data, trainer, folder)
         outcome = "completed"
@@ -57,6 +61,13 @@ def run(
     if trainer.is_global_zero:
         save_curves(folder)
     return results
+
+
+def _start(folder: Path) -> Path | None:
+    last = last_checkpoint(folder)
+    if last is None:
+        log.info("%s has no checkpoint yet: training starts at its beginning", folder)
+    return last
 
 
 def _training_facts(module: _Module, trainer: lightning.Trainer) -> dict[str, Any]:

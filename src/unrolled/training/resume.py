@@ -1,0 +1,36 @@
+"""Going on with a run: what stands in its folder, and what a new training in it leaves no trace of."""
+
+from pathlib import Path
+
+from unrolled.errors import UserError
+from unrolled.training.results import read_results
+
+LAST = Path("checkpoints") / "last.ckpt"
+
+
+def status(folder: Path) -> str | None:
+    """How the run ended, as results.json says: completed, diverged or interrupted; None before it ended, or killed."""
+    if not (folder / "results.json").is_file():
+        return None
+    found = read_results(folder).get("status")
+    return None if found is None else str(found)
+
+
+def check_resumable(folder: Path) -> None:
+    """UserError: a run whose loss is no number any more."""
+    if status(folder) == "diverged":
+        raise UserError(
+            f"resume={folder}: this run diverged, and would again: train anew with a smaller optimizer.lr,"
+            " or with trainer.gradient_clip_val"
+        )
+
+
+def last_checkpoint(folder: Path) -> Path | None:
+    """Where training goes on, None if it was ended before the first checkpoint."""
+    return folder / LAST if (folder / LAST).is_file() else None
+
+
+def forget(folder: Path) -> None:
+    """Remove what an earlier run in this folder says of itself, before another one starts in it."""
+    for path in (folder / "results.json", folder / LAST):
+        path.unlink(missing_ok=True)
