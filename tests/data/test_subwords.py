@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.data.subwords import word_index, word_weights
+from unrolled.data.subwords import piece_links, word_index, word_weights
 
 
 def test_word_index_follows_the_marks():
@@ -44,3 +44,11 @@ def test_weights_that_sum_to_one_do_so_between_words():
     words = word_weights(weights, [0, 1, 1, 2, 3, 3, 3], [0, 1, 1, 1, 2])
     assert words.shape == (3, 4)
     np.testing.assert_allclose(words.sum(axis=1), 1)
+
+
+def test_linked_words_link_all_their_pieces():
+    """Source ab|c d e|f, target x y|z; words without a link, and pieces of no word, have none."""
+    source, target = [0, 0, 1, 2, 2, 3], [0, 1, 1]
+    assert piece_links({(0, 1), (2, 0)}, source, target) == {(0, 1), (0, 2), (1, 1), (1, 2), (3, 0), (4, 0)}
+    assert piece_links(set(), source, target) == set()
+    assert piece_links({(7, 7)}, source, target) == set()

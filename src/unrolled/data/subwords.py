@@ -1,6 +1,6 @@
 """Between words and the pieces that a tokenizer cuts them into. Letters: S source pieces, T target pieces."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,18 @@ def word_index(pieces: Sequence[str], *, specials: Sequence[str] = ("<s>", "</s>
             word += begins + len(words) - 1
             begins = piece.endswith(WORD_BEGINS)
     return [number if number <= word else -1 for number in index]  # a mark at the end begins no word
+
+
+def piece_links(
+    links: Iterable[tuple[int, int]], source_words: Sequence[int], target_words: Sequence[int]
+) -> set[tuple[int, int]]:
+    """The (source piece, target piece) links that those between words stand for: all pieces of one with all of another.
+
+    ``source_words`` and ``target_words``: the word of each piece, as `Tokenizer.words_of_pieces` gives them.
+    """
+    linked = set(links)
+    pairs = ((i, j) for i in range(len(source_words)) for j in range(len(target_words)))
+    return {(i, j) for i, j in pairs if (source_words[i], target_words[j]) in linked}
 
 
 def word_weights(

@@ -18,6 +18,7 @@ from unrolled.data.tokenizer import Tokenizer
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import links_from_weights
 from unrolled.metrics.perplexity import LogLikelihood
+from unrolled.models.attended import attended
 from unrolled.models.language_model import LanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.ensemble import Ensemble, Mean
@@ -42,11 +43,16 @@ def load_weights(model: nn.Module, folder: Path) -> None:
 
 
 class AttendedPair(NamedTuple):
-    """A pair as the model reads it: its pieces, </s> the last of each side, and ``weights (T, S)``, float32, CPU."""
+    """A pair as the model reads it: its pieces, </s> the last of each side, and ``weights (T, S)``, float32, CPU.
+
+    ``memory_norms (T, S)``: of the attention's memory at each source position after each step, see `attended`; None
+    where it has none.
+    """
 
     source: list[str]
     target: list[str]
     weights: Tensor
+    memory_norms: Tensor | None = None
 
 
 def word_links(pair: AttendedPair) -> Links:
@@ -66,20 +72,22 @@ def attend(
     device: torch.device,
     max_tokens: int,
 ) -> list[AttendedPair]:
-    """For each line and the ids of its translation the pieces, and the attention weights under forced decoding."""
+    """For each line and the ids of its translation the pieces, and what the attention does under forced decoding."""
     found: dict[int, AttendedPair] = {}
     for batch in pair_batches(source_tokenizer.encode(sources), targets, max_tokens=max_tokens):
         ids = batch.to(device)
         assert ids.source is not None
         assert ids.source_lengths is not None
-        _, weights = model(ids.source, ids.source_lengths, ids.target_in, ids.target_out_valid)
+        weights, norms = attended(model, ids.source, ids.source_lengths, ids.target_in)
         for row, line in enumerate(ids.index.tolist()):
             source = ids.source[row, : int(ids.source_lengths[row])].tolist()
             target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
+            part = (row, slice(len(target)), slice(len(source)))
             found[line] = AttendedPair(
                 source=source_tokenizer.pieces(source),
                 target=target_tokenizer.pieces(target),
-                weights=weights[row, : len(target), : len(source)].float().cpu(),
+                weights=weights[part].float().cpu(),
+                memory_norms=None if norms is None else norms[part].cpu(),
             )
     return [found[line] for line in range(len(sources))]
 
@@ -218,7 +226,7 @@ class TrainedTranslator:
         return self.attend_ids(sources, self.target_tokenizer.encode(targets))
 
     def attend_ids(self, sources: Sequence[str], targets: Sequence[Sequence[int]]) -> list[AttendedPair]:
-        """The same for translations as ids, as search found them; of several members the mean of their weights.
+        """The same for translations as ids, as search found them; of several members the mean of their weights alone.
 
         UserError: members that cut the source into different pieces.
         """
@@ -237,8 +245,10 @@ class TrainedTranslator:
             )
             for member in self.members
         ]
+        if len(found) == 1:
+            return found[0]
         return [
-            pairs[0]._replace(weights=torch.stack([pair.weights for pair in pairs]).mean(dim=0))
+            pairs[0]._replace(weights=torch.stack([pair.weights for pair in pairs]).mean(dim=0), memory_norms=None)
             for pairs in zip(*found, strict=True)
         ]
 
