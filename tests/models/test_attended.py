@@ -23,6 +23,7 @@ def test_weights_are_those_of_teacher_forcing(name, mechanism, cell):
     assert (norms is not None) == (mechanism in REMEMBERS)
 
 
+@torch.no_grad()
 @pytest.mark.parametrize("name", ["cgru", "bahdanau", "rnnsearch"])
 @pytest.mark.parametrize("mechanism", sorted(REMEMBERS))
 def test_norms_are_those_of_the_memory_after_each_step_of_search(name, mechanism):
