@@ -35,8 +35,9 @@ class Pictures(Callback):
         if not trainer.is_global_zero or not isinstance(module, Translation):
             return
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
-        sources = data.sources(split)[: self.sentences]
-        hypotheses = module.hypotheses[split][: self.sentences]
+        sources, references = data.sources(split), module.references[split]
+        lines, hypotheses = module.lines[split][: self.sentences], module.hypotheses[split][: self.sentences]
+        sources, references = [sources[line] for line in lines], [references[line] for line in lines]
         pairs = attend(
             module.model,
             data.source_tokenizer,
@@ -48,7 +49,6 @@ class Pictures(Callback):
         )
         paths = save_alignments(self.folder, split, pairs)
         images = {f"{split}/alignment/{line}": path for line, path in enumerate(paths, start=1)}
-        references = module.references[split][: self.sentences]
         for logger in trainer.loggers:
             if isinstance(logger, WandbLogger):
                 rows = [list(row) for row in zip(sources, hypotheses, references, strict=True)]
@@ -88,3 +88,13 @@ def log_gradient_norms(loggers: Sequence[Logger], rows: list[list[float]], pictu
             table = wandb.Table(columns=["step", "n", "norm", "pairs"], data=rows)
             shown = {"gradient_norms/table": table, "gradient_norms/curves": wandb.Image(str(picture))}
             logger.experiment.log({**shown, "trainer/global_step": step})
+
+
+def log_page(loggers: Sequence[Logger], page: Path, step: int) -> None:
+    """In W&B, if it is among ``loggers``: the page of attention, as it is."""
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            import wandb
+
+            shown = wandb.Html(str(page), inject=False)  # injected, W&B's style would be a request
+            logger.experiment.log({"attention/page": shown, "trainer/global_step": step})
