@@ -7,14 +7,13 @@ from typing import Any
 import lightning
 from lightning.pytorch.callbacks import Callback
 
-from unrolled.data.alignment import Links, read_alignments
-from unrolled.data.subwords import piece_links
 from unrolled.errors import UserError
 from unrolled.training import record
 from unrolled.training.inference import attend
 from unrolled.training.modules import Translation
 from unrolled.training.page import PAGE, Shown, write_page
 from unrolled.training.pictures import log_page
+from unrolled.training.samples import samples
 
 MAX_TOKENS = 2000
 """Padded positions of a batch that is read again."""
@@ -33,7 +32,6 @@ class AttentionRecord(Callback):
         self.folder = Path(folder)
         self.name = name
         self.sentences = sentences
-        self._alignments: dict[str, list[tuple[Links, Links]] | None] = {}
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
         """Training that begins, rather than goes on, begins a record."""
@@ -71,40 +69,25 @@ class AttentionRecord(Callback):
 
     def _look(self, module: Translation, data: Any, split: str) -> list[dict[str, Any]]:
         """The sentences of a snapshot."""
-        lines = module.lines[split][: self.sentences]
-        every_source, every_reference = data.sources(split), module.references[split]
-        sources, references = [every_source[line] for line in lines], [every_reference[line] for line in lines]
-        translations = module.hypotheses[split][: self.sentences]
-        found = attend(
+        shown = samples(module, data, split, self.sentences)
+        pairs = attend(
             module.model,
             data.source_tokenizer,
             data.target_tokenizer,
-            [*sources, *sources],
-            data.target_tokenizer.encode([*references, *translations]),
+            2 * [sample.source for sample in shown],
+            data.target_tokenizer.encode([s.reference for s in shown] + [s.translation for s in shown]),
             device=module.device,
             max_tokens=MAX_TOKENS,
         )
-        sentences = []
-        for place, line in enumerate(lines):
-            source, reference, translation = sources[place], references[place], translations[place]
-            links = self._known_links(data, split, line, source, reference)
-            targets = {
-                "reference": record.target(found[place], reference, links),
-                "translation": record.target(found[len(lines) + place], translation, None),
+        return [
+            {
+                "line": sample.line + 1,
+                "text": sample.source,
+                "source": reference.source,
+                "targets": {
+                    "reference": record.target(reference, sample.reference, sample.alignment),
+                    "translation": record.target(translation, sample.translation, None),
+                },
             }
-            sentences.append({"line": line + 1, "text": source, "source": found[place].source, "targets": targets})
-        return sentences
-
-    def _known_links(
-        self, data: Any, split: str, line: int, source: str, reference: str
-    ) -> tuple[set[tuple[int, int]], set[tuple[int, int]]] | None:
-        """(sure, possible) links between the pieces of a pair; None if the data has none."""
-        if split not in self._alignments:
-            path = data.alignments(split)
-            self._alignments[split] = None if path is None else read_alignments(path)
-        alignments = self._alignments[split]
-        if alignments is None:
-            return None
-        words = data.source_tokenizer.words_of_pieces(source), data.target_tokenizer.words_of_pieces(reference)
-        sure, possible = alignments[line]
-        return piece_links(sure, *words), piece_links(possible, *words)
+            for sample, reference, translation in zip(shown, pairs[: len(shown)], pairs[len(shown) :], strict=True)
+        ]

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from unrolled.data.alignment import Links
 from unrolled.errors import UserError
 from unrolled.training.inference import AttendedPair
 from unrolled.training.results import write_text
+from unrolled.training.samples import Alignment
 
 FILE = "attention.jsonl"
 LEVELS = 255
@@ -43,15 +43,17 @@ def values(stored: dict[str, Any], shape: tuple[int, int]) -> npt.NDArray[np.flo
     return levels.reshape(shape) * (stored["largest"] / LEVELS)
 
 
-def target(pair: AttendedPair, text: str, links: tuple[Links, Links] | None) -> dict[str, Any]:
-    """A target as it stands in a snapshot. ``links``: known ones between pieces, (sure, possible)."""
+def target(pair: AttendedPair, text: str, alignment: Alignment | None) -> dict[str, Any]:
+    """A target as it stands in a snapshot. ``alignment``: known links between its pieces."""
     norms = None if pair.memory_norms is None else pair.memory_norms.numpy()
     return {
         "text": text,
         "pieces": pair.target,
         "weights": matrix(pair.weights.numpy(), 1.0),
         "memory": None if norms is None else matrix(norms, round(float(norms.max(initial=0.0)), 6)),
-        "links": None if links is None else [[*link, int(link in links[0])] for link in sorted(set().union(*links))],
+        "links": None
+        if alignment is None
+        else [[*link, int(link in alignment[0])] for link in sorted(set.union(*alignment))],
     }
 
 

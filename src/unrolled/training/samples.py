@@ -1,0 +1,50 @@
+"""The sentences of a split that are shown: what stands in its files, what the model wrote, known links between pieces."""
+
+from typing import Any, NamedTuple
+
+from unrolled.data.alignment import Links, read_alignments
+from unrolled.data.subwords import piece_links
+from unrolled.data.tokenizer import Tokenizer
+from unrolled.training.modules import Translation
+
+Alignment = tuple[Links, Links]
+"""(sure, possible) links."""
+
+
+class Sample(NamedTuple):
+    """A sentence that is shown."""
+
+    line: int
+    """Of its file, from 0."""
+    source: str
+    reference: str
+    translation: str
+    alignment: Alignment | None
+    """Between the pieces of source and reference; None if the data has none."""
+
+
+def samples(module: Translation, data: Any, split: str, count: int) -> list[Sample]:
+    """The first ``count`` lines of those of ``split`` that were translated last."""
+    lines, translations = module.lines[split][:count], module.hypotheses[split][:count]
+    sources, references, path = data.sources(split), module.references[split], data.alignments(split)
+    alignments = None if path is None else read_alignments(path)
+    tokenizers = data.source_tokenizer, data.target_tokenizer
+    return [
+        Sample(
+            line,
+            sources[line],
+            references[line],
+            translation,
+            alignments and piece_alignment(alignments[line], sources[line], references[line], *tokenizers),
+        )
+        for line, translation in zip(lines, translations, strict=True)
+    ]
+
+
+def piece_alignment(
+    alignment: Alignment, source: str, target: str, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
+) -> Alignment:
+    """The links between pieces that stand for those between words."""
+    words = source_tokenizer.words_of_pieces(source), target_tokenizer.words_of_pieces(target)
+    sure, possible = alignment
+    return piece_links(sure, *words), piece_links(possible, *words)
