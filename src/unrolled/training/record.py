@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from unrolled.data.alignment import Links
 from unrolled.errors import UserError
 from unrolled.training.inference import AttendedPair
 from unrolled.training.results import write_text
@@ -51,10 +52,12 @@ def target(pair: AttendedPair, text: str, alignment: Alignment | None) -> dict[s
         "pieces": pair.target,
         "weights": matrix(pair.weights.numpy(), 1.0),
         "memory": None if norms is None else matrix(norms, round(float(norms.max(initial=0.0)), 6)),
-        "links": None
-        if alignment is None
-        else [[*link, int(link in alignment[0])] for link in sorted(set.union(*alignment))],
+        "links": None if alignment is None else _links(*alignment),
     }
+
+
+def _links(sure: Links, possible: Links) -> list[list[int]]:
+    return [[*link, int(link in sure)] for link in sorted(sure | possible)]
 
 
 def read(folder: Path) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The sentences of a split that are shown: what stands in its files, what the model wrote, known links between pieces."""
+"""The sentences of a split that are shown: as they stand in its files, as the model wrote them, with known links."""
 
 from typing import Any, NamedTuple
 
@@ -29,16 +29,12 @@ def samples(module: Translation, data: Any, split: str, count: int) -> list[Samp
     sources, references, path = data.sources(split), module.references[split], data.alignments(split)
     alignments = None if path is None else read_alignments(path)
     tokenizers = data.source_tokenizer, data.target_tokenizer
-    return [
-        Sample(
-            line,
-            sources[line],
-            references[line],
-            translation,
-            alignments and piece_alignment(alignments[line], sources[line], references[line], *tokenizers),
-        )
-        for line, translation in zip(lines, translations, strict=True)
-    ]
+    shown = []
+    for line, translation in zip(lines, translations, strict=True):
+        pair = sources[line], references[line]
+        alignment = None if alignments is None else piece_alignment(alignments[line], *pair, *tokenizers)
+        shown.append(Sample(line, *pair, translation, alignment))
+    return shown
 
 
 def piece_alignment(

@@ -187,6 +187,7 @@
         input.title = remembers ? "" : "this attention carries no memory from step to step";
       }
     }
+    document.body.dataset.view = state.view;
     find("shade").hidden = state.view !== "matrix";
     find("least-field").hidden = state.view !== "links";
     find("least-shown").textContent = state.least.toFixed(2);
@@ -258,12 +259,15 @@
   function drawMatrix(panel) {
     const { source, pieces, bar, picture } = panel;
     const shade = state.shade === "memory" && panel.memory ? "memory" : "weights";
-    const { levels, largest } = panel[shade];
+    const { levels } = panel[shade];
+    // a weight's shade is the same everywhere; norms are alike, so that theirs go from the least to the greatest here
+    const ends = shade === "weights" ? [0, 255] : [Math.min(...levels), Math.max(...levels, 1)];
+    const tone = (level) => Math.round((255 * (level - ends[0])) / Math.max(1, ends[1] - ends[0]));
     const columns = source.map((piece) => make("th", { scope: "col", children: [shown(piece)] }));
     const rows = pieces.map((piece) => make("th", { scope: "row", children: [shown(piece)] }));
     const cells = pieces.map((_, j) => source.map((_, i) => {
       const cell = make("td", { tabIndex: -1 });
-      cell.style.backgroundColor = RAMPS[shade][levels[j * source.length + i]];
+      cell.style.backgroundColor = RAMPS[shade][tone(levels[j * source.length + i])];
       return cell;
     }));
     for (const [i, j, sure] of panel.links) if (cells[j] && cells[j][i]) cells[j][i].className = sure ? "sure" : "possible";
@@ -278,7 +282,8 @@
     fit(box, picture.clientWidth, columns, rows);
     if (cells.length) cells[0][0].tabIndex = 0;
 
-    const scale = [shade === "weights" ? "weight 0" : "norm 0", make("i"), number({ levels: [255], largest }, 0).replace(/^1.00$/, "1")];
+    const [least, greatest] = shade === "weights" ? ["0", "1"] : ends.map((level) => number({ ...panel.memory, levels: [level] }, 0));
+    const scale = [`${shade === "weights" ? "weight" : "memory norm"} ${least}`, make("i"), greatest];
     bar.prepend(make("span", { classes: `scale ${shade}`, children: scale }));
 
     const place = (element) => {
@@ -340,10 +345,13 @@
       box.style.paddingRight = `${Math.ceil(over) + 8}px`;
       return width - widest(rows) - over - 24;
     };
-    const room = set(30);
-    const cell = Math.max(12, Math.min(30, Math.floor(room / columns.length)));
-    const left = set(cell);
-    if (left < cell * columns.length && cell > 12) set(Math.max(12, Math.floor(left / columns.length)));
+    // larger cells have larger labels, which leave less room: a few rounds settle it, never too wide
+    let cell = 30;
+    for (let round = 0; round < 3; round++) {
+      const fits = Math.floor(set(cell) / columns.length);
+      cell = Math.max(12, Math.min(30, round < 2 ? fits : Math.min(cell, fits)));
+    }
+    set(cell);
   }
 
   function drawLinks(panel) {
@@ -376,13 +384,13 @@
       paths.push(path);
       drawing.append(path);
     };
+    for (const [i, j, sure] of panel.links) if (i < source.length && j < pieces.length) add(i, j, sure ? "known" : "known possible", null);
     let drawn = 0;
     weights.levels.forEach((level, place) => {
       if (level / 255 < state.least || level === 0) return;
       add(place % source.length, Math.floor(place / source.length), "weight", level / 255);
       drawn++;
     });
-    for (const [i, j, sure] of panel.links) if (i < source.length && j < pieces.length) add(i, j, sure ? "known" : "known possible", null);
     const box = make("div", { classes: "links", children: [lists[0], drawing, lists[1]] });
     box.style.setProperty("--height", `${height}px`);
     picture.append(box);
