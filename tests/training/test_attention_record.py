@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from omegaconf import OmegaConf
-from scripts import results
+from scripts import TINY, TINY_MODEL, call_script, results
 
 from unrolled.configuration import build_data, load_translator, read_config
 from unrolled.data.alignment import read_alignments
@@ -103,6 +103,25 @@ def test_the_test_s_snapshot_is_what_the_written_weights_do(snapshots, data, tra
         np.testing.assert_allclose(weights, pair.weights.numpy(), atol=1 / 509)
         norms = record.values(found["memory"], tuple(pair.weights.shape))
         np.testing.assert_allclose(norms, pair.memory_norms.numpy(), atol=found["memory"]["largest"] / 509)
+
+
+def test_sentences_are_those_that_were_translated(tmp_path):
+    """With trainer.limit_val_batches these are not the first of the file, but those of the first batch."""
+    few = ["trainer.max_steps=1", "trainer.limit_val_batches=1", "trainer.limit_test_batches=1", "data.max_tokens=40"]
+    run = ["logger=csv", "~callbacks.pictures", "callbacks.attention_record.sentences=2", "hydra.run.dir=run"]
+    assert call_script("train.py", *TINY, *TINY_MODEL, *few, *run, cwd=tmp_path).status == 0
+    made = build_data(read_config(str(tmp_path / "run")))
+    snapshots = record.read(tmp_path / "run")
+    assert [each["split"] for each in snapshots] == ["val", "test"]
+    for each in snapshots:
+        sources, references = made.sources(each["split"]), made.references(each["split"])
+        lines = [sentence["line"] for sentence in each["sentences"]]
+        assert len(lines) == 2
+        assert lines != [1, 2]
+        for sentence in each["sentences"]:
+            assert sentence["text"] == sources[sentence["line"] - 1]
+            assert sentence["targets"]["reference"]["text"] == references[sentence["line"] - 1]
+            assert sentence["source"][:-1] == sentence["text"].split()
 
 
 @pytest.mark.parametrize(("step", "kept"), [(0, False), (7, True)])
