@@ -224,6 +224,21 @@ def test_the_slider_goes_through_the_validations(shown, snapshots):
         assert shown.texts("dd")[2] == target(snapshots[place], 0, "translation")["text"]
 
 
+def test_the_validations_are_played_from_the_first_to_the_last(shown):
+    from selenium.webdriver.support.ui import WebDriverWait
+
+    seen = [shown.one("#step-shown").text[-8:]]
+    shown.one("#play").click()
+    assert shown.one("#play").get_attribute("aria-label") == "Pause"
+
+    def ended(_):
+        seen.append(shown.one("#step-shown").text[-8:])
+        return shown.one("#play").get_attribute("aria-label") == "Play"
+
+    WebDriverWait(shown.driver, 20, poll_frequency=0.1).until(ended)
+    assert list(dict.fromkeys(seen[1:])) == ["(1 of 3)", "(2 of 3)", "(3 of 3)"]
+
+
 def test_known_links_are_marked_at_their_cells(shown, snapshots):
     def marked():
         script = """return [...document.querySelectorAll("tbody td")].filter(

@@ -1,7 +1,7 @@
 """attention.html: records of attention as one page that needs nothing else, neither network nor server.
 
-page.html, page.css and page.js beside this file become one file, with the records inside as JSON. The page may run and
-show nothing but that: its Content-Security-Policy names the script and the style by their hashes and allows no request.
+page.html, page.css and the scripts beside this file become one file, with the records inside as JSON. The page may run
+and show nothing but that: its Content-Security-Policy names script and style by their hashes and allows no request.
 """
 
 import base64
@@ -14,6 +14,8 @@ from typing import Any, NamedTuple
 from unrolled.training.results import write_text
 
 PAGE = "attention.html"
+SCRIPTS = ("records.js", "elements.js", "controls.js", "matrix.js", "links.js", "page.js")
+"""In the order in which they stand in the page."""
 
 
 class Shown(NamedTuple):
@@ -25,12 +27,14 @@ class Shown(NamedTuple):
 
 def page(runs: Sequence[Shown]) -> str:
     """The page of one run, or of several side by side, as HTML."""
-    parts = {name: (Path(__file__).parent / f"page.{name}").read_text(encoding="utf-8") for name in ("css", "js")}
+    style = _read("page.css")
+    # one scope for all of them, and none of their names outside
+    script = '"use strict";\n(() => {\n' + "\n".join(map(_read, SCRIPTS)) + "})();\n"
     policy = "; ".join(
         [
             "default-src 'none'",
-            f"style-src {_hash(parts['css'])}",
-            f"script-src {_hash(parts['js'])}",
+            f"style-src {_hash(style)}",
+            f"script-src {_hash(script)}",
             "base-uri 'none'",
             "form-action 'none'",
         ]
@@ -38,8 +42,8 @@ def page(runs: Sequence[Shown]) -> str:
     data = json.dumps([run._asdict() for run in runs], ensure_ascii=False, separators=(",", ":"))
     # within a script element only < can end it or begin a comment; in JSON it stands in strings alone
     data = data.replace("<", "\\u003c")
-    text = (Path(__file__).parent / "page.html").read_text(encoding="utf-8")
-    for mark, value in {"POLICY": policy, "STYLE": parts["css"], "SCRIPT": parts["js"], "RECORDS": data}.items():
+    text = _read("page.html")
+    for mark, value in {"POLICY": policy, "STYLE": style, "SCRIPT": script, "RECORDS": data}.items():
         before, after = text.split("{{" + mark + "}}")
         text = before + value + after
     return text
@@ -48,6 +52,10 @@ def page(runs: Sequence[Shown]) -> str:
 def write_page(path: Path, runs: Sequence[Shown]) -> None:
     """Write `page` to ``path`` so that a reader sees the old file or the new one, never half of it."""
     write_text(path, page(runs))
+
+
+def _read(name: str) -> str:
+    return (Path(__file__).parent / name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:
