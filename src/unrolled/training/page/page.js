@@ -9,6 +9,7 @@ function draw() {
   const looks = RUNS.map((run) => look(run, all[state.place]));
   drawControls(looks, all);
   find("panels").style.setProperty("--runs", RUNS.length);
+  find("panels").classList.toggle("several", RUNS.length > 1);
   const scrolled = panels.map((panel) => (panel.box ? panel.box.scrollLeft : 0));
   panels = looks.map(framed);
   find("panels").replaceChildren(...panels.map((panel) => panel.element));
