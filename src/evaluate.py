@@ -1,10 +1,11 @@
 """Score a run on one of its data's splits, or one Pharaoh file against another.
 
-python src/evaluate.py run=RUN [split=test]
+python src/evaluate.py run=RUN [split=test] [pictures=3 formats='[png,pdf]']
 python src/evaluate.py alignments=hyp.talp gold=gold.talp [gold_base=1]
 """
 
 import math
+from functools import partial
 from pathlib import Path
 
 from omegaconf import DictConfig
@@ -15,9 +16,11 @@ from unrolled.data.text import unequal
 from unrolled.errors import UserError
 from unrolled.metrics.alignment import alignment_scores
 from unrolled.metrics.translation import bleu_by_length, translation_scores
+from unrolled.training.figures import picture_formats
 from unrolled.training.inference import total
 from unrolled.training.pictures import save_alignments
 from unrolled.training.results import show_results
+from unrolled.training.samples import piece_alignment
 
 EDGES = (0, 11, 21, 31, 41, 51)  # the smallest source lengths, in words, of the groups of BLEU by length
 
@@ -42,6 +45,7 @@ def evaluate_alignments(config: DictConfig) -> None:
 
 def evaluate_run(config: DictConfig) -> None:
     first = config.run if isinstance(config.run, str | None) else config.run[0]
+    formats = picture_formats(config.formats)
     run = read_config(first)
     translator = load_translator(config)
     data = build_data(run)
@@ -53,16 +57,20 @@ def evaluate_run(config: DictConfig) -> None:
     results = {"split": config.split, "sentences": len(sources)}
     results |= {"bleu": scores.bleu, "chrf": scores.chrf, "ter": scores.ter}
     results |= {"loss": likelihood.loss, "perplexity": likelihood.perplexity}
-    results |= translator.attention_figures(sources, references, data.gold(config.split))
+    gold = data.gold(config.split)
+    results |= translator.attention_figures(sources, references, gold)
     lengths = [len(source.split()) for source in sources]
     for low, high, sentences, bleu in bleu_by_length(hypotheses, references, lengths, EDGES, **scoring):
         words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
         results[f"bleu, source of {words} ({sentences} sentences)"] = bleu
-    save_alignments(
-        Path(first),
-        config.split,
-        translator.attend(sources[: config.pictures], hypotheses[: config.pictures]),
-    )
+    shown = slice(config.pictures)
+    draw = partial(save_alignments, Path(first), config.split, formats=formats)
+    draw(translator.attend(sources[shown], hypotheses[shown]))
+    if gold is not None:
+        pairs = zip(gold[shown], sources[shown], references[shown], strict=True)
+        tokenizers = translator.members[0].source_tokenizer, translator.target_tokenizer
+        links = [piece_alignment(*pair, *tokenizers) for pair in pairs]
+        draw(translator.attend(sources[shown], references[shown]), links)
     show_results(results | {f"{name}_signature": signature for name, signature in scores.signatures.items()})
 
 

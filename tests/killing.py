@@ -1,4 +1,4 @@
-"""A callback that ends a training in the middle, once; train.py takes it as ``+callbacks.kill._target_=killing.Kill``."""
+"""A callback that ends a training in the middle, once: ``+callbacks.kill._target_=killing.Kill`` for train.py."""
 
 import os
 import signal

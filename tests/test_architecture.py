@@ -46,7 +46,7 @@ def test_import_contracts_hold():
 
 
 SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py", "rescore.py"}
-SCRIPTS |= {"interpolate.py", "arpa.py", "align.py"}
+SCRIPTS |= {"interpolate.py", "arpa.py", "align.py", "inspect.py"}
 
 
 @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ SCRIPTS |= {"interpolate.py", "arpa.py", "align.py"}
         ("omegaconf", {"unrolled/configuration.py", *SCRIPTS}),
         ("wandb", {"unrolled/training/loggers.py", "unrolled/training/pictures.py"}),
         ("sacrebleu", {"unrolled/metrics/translation.py"}),
-        ("matplotlib", {"unrolled/training/figures.py", "unrolled/training/gradient_curves.py"}),
+        ("matplotlib", {f"unrolled/training/{name}.py" for name in ("figures", "fonts", "gradient_curves")}),
     ],
 )
 def test_only_these_files_know(package, who):

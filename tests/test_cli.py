@@ -143,7 +143,10 @@ def test_metrics_hold_the_curves(trained):
 
 def test_figures_are_pictures(trained):
     names = {path.stem for path in (trained / "figures").glob("*.png")}
-    assert names == {"curves"} | {f"{split}-{line}" for split in ("val", "test") for line in (1, 2, 3, 4)}
+    lines = (1, 2, 3, 4)
+    assert names == {"curves"} | {f"{shown}-{line}" for shown in ("val", "test") for line in lines} | {
+        f"test-{line}-reference" for line in lines
+    }
     for name in names:
         picture = matplotlib.image.imread(trained / "figures" / f"{name}.png")
         assert min(picture.shape[:2]) > 50
@@ -153,6 +156,7 @@ def test_figures_are_pictures(trained):
 def test_run_folder_holds_what_the_readme_says_and_no_more(trained):
     names = {path.name for path in trained.iterdir()}
     files = {"config.yaml", "results.json", "metrics.csv", "provenance.json", "weights.safetensors"}
+    files |= {"attention.jsonl", "attention.html"}
     assert names == files | {"checkpoints", "tokenizer", "translations", "figures", "wandb"}
     assert {path.name for path in (trained / "checkpoints").iterdir()} == {"best.ckpt", "last.ckpt", "kept"}
     kept = json.loads((trained / "checkpoints" / "kept" / "kept.json").read_text(encoding="utf-8"))["steps"]
@@ -174,13 +178,15 @@ def moved(trained, tmp_path_factory):
 
 def test_evaluate_repeats_the_figures_of_training(moved):
     folder, elsewhere = moved
-    done = run_script("evaluate.py", f"run={folder}", "pictures=2", cwd=elsewhere)
+    done = run_script("evaluate.py", f"run={folder}", "pictures=2", "formats=[png,pdf]", cwd=elsewhere)
     found = results(folder)
     for name in ("bleu", "chrf", "ter", "loss", "perplexity"):
         assert shown(done.stdout, name) == pytest.approx(found[f"test/{name}"], rel=1e-3)
     assert 0 < shown(done.stdout, "aer") < 1
     assert found["bleu_signature"] in done.stdout
     assert shown(done.stdout, "bleu, source of 0 to 10 words (11 sentences)") == shown(done.stdout, "bleu")
+    drawn = {path.name for path in (folder / "figures").glob("*.pdf")}
+    assert drawn == {"test-1.pdf", "test-2.pdf", "test-1-reference.pdf", "test-2-reference.pdf"}
 
 
 def test_evaluate_scores_the_validation_split(moved):
@@ -797,6 +803,11 @@ MISTAKES = [
     ("evaluate.py", ["alignments=one.talp", "gold=two.talp"], ["one.talp has 1", "two.talp has 2"]),
     ("evaluate.py", ["alignments=two.talp", "gold=bad.talp"], ["bad.talp:2", "1x1"]),
     ("evaluate.py", ["alignments=two.talp", "gold=two.talp", "gold_base=1"], ["two.talp:1", "0-0"]),
+    ("evaluate.py", ["run=.", "formats=[png,bmp]"], ["formats=[png,bmp]", "png, pdf"]),
+    ("inspect.py", [], ["runs=... is missing"]),
+    ("inspect.py", ["runs=[]"], ["runs=[]", "at least one"]),
+    ("inspect.py", ["runs=nowhere"], ["runs=nowhere", "attention.jsonl", "callbacks.attention_record"]),
+    ("inspect.py", ["runs=.", "output=."], ["output=.", "folder"]),
     ("translate.py", [], ["run=... is missing"]),
     ("translate.py", ["run=."], ["config.yaml"]),
     ("translate.py", ["run=[]"], ["run=[]", "at least one"]),

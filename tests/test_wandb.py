@@ -112,6 +112,17 @@ def test_samples_and_alignments_are_shown_at_every_validation(shown, trained):
         assert all((files / image["path"]).read_bytes().startswith(b"\x89PNG") for image in images)
 
 
+def test_references_with_known_links_and_the_page_are_shown_at_the_end(shown, trained):
+    (files,) = trained.glob("wandb/offline-run-*/files")
+    (row,) = [row for row in shown["history"] if "test/samples" in row]
+    for line in (1, 2, 3, 4):
+        picture = files / row[f"test/alignment/{line}-reference"]["path"]
+        assert picture.read_bytes() == (trained / "figures" / f"test-{line}-reference.png").read_bytes()
+    (page,) = [row["attention/page"] for row in shown["history"] if "attention/page" in row]
+    assert page["_type"] == "html-file"
+    assert (files / page["path"]).read_bytes() == (trained / "attention.html").read_bytes()
+
+
 def test_a_finished_run_has_exit_code_0(shown):
     assert shown["exit"] == 0
 

@@ -442,11 +442,12 @@ def load_language_models(config: DictConfig) -> list[TrainedLanguageModel]:
     return models if weights is None else [mixture(models, weights)]
 
 
-def run_folders(config: DictConfig) -> list[str]:
-    """``config.run`` as a list; UserError if it is empty."""
-    runs = list(config.run) if isinstance(config.run, ListConfig) else [config.run]
+def run_folders(config: DictConfig, option: str = "run") -> list[str]:
+    """The value of ``option`` as a list; UserError if it is empty."""
+    value = config[option]
+    runs = list(value) if isinstance(value, ListConfig) else [value]
     if not runs:
-        raise UserError("run=[]: name at least one run folder")
+        raise UserError(f"{option}=[]: name at least one run folder")
     return runs
 
 

@@ -100,7 +100,7 @@ def test_lines_are_given_as_they_stand_in_the_file(tmp_path):
     data = module(tmp_path, prepare=False)
     assert data.sources("test") == TEXT["test.source"]
     assert data.references("test") == TEXT["test.target"]
-    assert data.alignments("test") is None
+    assert data.gold("test") is None
     with pytest.raises(UserError, match="split=valid is unknown; give one of train, val, test"):
         data.references("valid")
 
@@ -138,11 +138,11 @@ def test_the_synthetic_corpus_is_written_once_with_its_alignments(tmp_path, monk
     options = {"pairs": 31, "validation_pairs": 7, "test_pairs": 5, "max_length": 9, "vocabulary_size": 60}
     data = module(tmp_path, corpus=Reorder(**options), max_length=99)
     assert len(lines_of(data.train_dataloader())) == 31
-    assert len(data.sources("val")) == len(data.alignments("val").read_text().splitlines()) == 7
+    assert len(data.sources("val")) == len(data.gold("val")) == 7
     other = module(tmp_path, corpus=Reorder(**options | {"reordering": "none"}))
-    assert other.alignments("val") != data.alignments("val")
+    assert other.gold("val") != data.gold("val")
     monkeypatch.delattr(corpus, "write_corpus")
-    assert module(tmp_path, corpus=Reorder(**options)).alignments("val") == data.alignments("val")
+    assert module(tmp_path, corpus=Reorder(**options)).gold("val") == data.gold("val")
 
 
 # The cache

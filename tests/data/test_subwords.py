@@ -88,3 +88,11 @@ def test_shares_are_those_of_words_before_those_of_pieces():
     assert sorted(piece_links({(0, 0), (1, 0)}, [0, 1, 1, 1], [0, 0])) == [
         (0, 0, 2), (0, 1, 2), (1, 0, 6), (1, 1, 6), (2, 0, 6), (2, 1, 6), (3, 0, 6), (3, 1, 6),
     ]  # fmt: skip
+
+
+def test_linked_words_link_all_their_pieces():
+    """Source ab|c d e|f, target x y|z; words without a link, and pieces of no word, have none."""
+    source, target = [0, 0, 1, 2, 2, 3], [0, 1, 1]
+    pairs = {(s, t) for s, t, _ in piece_links({(0, 1), (2, 0)}, source, target)}
+    assert pairs == {(0, 1), (0, 2), (1, 1), (1, 2), (3, 0), (4, 0)}
+    assert piece_links(set(), source, target) == piece_links({(7, 7)}, source, target) == []

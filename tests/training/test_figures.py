@@ -2,11 +2,14 @@
 
 import os
 
+import matplotlib
 import matplotlib.image
 import numpy as np
 import pytest
 
-from unrolled.training.figures import alignment_figure, curves_figure, save_figure
+from unrolled.errors import UserError
+from unrolled.training import fonts
+from unrolled.training.figures import alignment_figure, curves_figure, picture_formats, save_figure
 
 CURVES = """epoch,step,train/loss,val/loss,val/perplexity,val/bleu,test/bleu
 0,9,5.5,,,,
@@ -67,6 +70,43 @@ def test_known_links_are_red_circles_at_their_places(tmp_path):
     assert red(pixels(linked))
     save_figure(random_figure(5, 7, links=set()), linked)
     assert not red(pixels(linked))
+
+
+def test_links_that_are_only_possible_are_dotted():
+    figure = random_figure(5, 7, links={(6, 0)}, possible={(6, 0), (2, 3), (1, 1)})
+    sure, possible = figure.axes[0].collections
+    assert sure.get_offsets().tolist() == [[6, 0]]
+    assert possible.get_offsets().tolist() == [[1, 1], [2, 3]]
+    assert [circles.get_linestyle()[0][1] is None for circles in (sure, possible)] == [True, False]
+
+
+def test_a_pdf_is_a_drawing_with_its_fonts_inside(tmp_path):
+    figure = random_figure(5, 7, links={(6, 0), (2, 3)}, title="Zeile 1 μ")
+    save_figure(figure, tmp_path / "a.pdf")
+    pdf = (tmp_path / "a.pdf").read_bytes()
+    assert pdf.startswith(b"%PDF-")
+    assert b"/FontFile2" in pdf  # TrueType, embedded
+    assert b"/Type3" not in pdf
+    assert matplotlib.rcParams["pdf.fonttype"] == matplotlib.rcParamsDefault["pdf.fonttype"]
+
+
+@pytest.mark.parametrize("given", ["bmp", ["png", "jpg"], []])
+def test_formats_are_those_that_there_are(given):
+    assert picture_formats("pdf") == ["pdf"]
+    assert picture_formats(["png", "pdf"]) == ["png", "pdf"]
+    with pytest.raises(UserError, match=r"formats=\[.*\]: give one or several of png, pdf"):
+        picture_formats(given)
+
+
+def test_every_character_has_the_first_font_that_has_it(monkeypatch):
+    has = {"DejaVu Sans": "ab▁", "Noto Sans X": "xy", "Noto Serif": "xz", "Mono Sans": "xyz"}
+    monkeypatch.setattr(fonts, "_files", lambda: dict.fromkeys(has, ""))
+    monkeypatch.setattr(fonts, "_characters", lambda name: frozenset(has[name]))
+    assert fonts.fonts_for(["ab", "▁"]) == ["DejaVu Sans"]
+    assert fonts.fonts_for(["▁ay"]) == ["DejaVu Sans", "Noto Sans X"]
+    assert fonts.fonts_for(["x", "z\n"]) == ["DejaVu Sans", "Noto Sans X", "Mono Sans"]
+    assert fonts.fonts_for(["?", "z"]) == ["DejaVu Sans", "Mono Sans"]
+    assert fonts.fonts_for([]) == ["DejaVu Sans"]
 
 
 @pytest.mark.parametrize(("target_length", "source_length"), [(1, 1), (5, 7), (61, 59), (3, 41)])

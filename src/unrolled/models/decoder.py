@@ -53,6 +53,10 @@ class Decoder(nn.Module):
         """Of a state the tensors ``(B, D)`` of the decoder's own recurrence, s first; no attention memory."""
         raise NotImplementedError
 
+    def memory(self, state: Nested) -> Nested:
+        """Of a state what its attention carries; () where it carries nothing."""
+        raise NotImplementedError
+
     def recurrence(self, state: Nested) -> tuple[Recurrence, Tensor] | None:
         """This step with a hand-written backward pass, and s_0 ``(B, D)``; None where its parts have none."""
         return None
@@ -104,6 +108,11 @@ class CGRUDecoder(Decoder):
         """(s,)"""
         _, s, _ = state
         return (s,)
+
+    def memory(self, state: Nested) -> Nested:
+        """See the contract."""
+        _, _, memory = state
+        return memory
 
     def project(self, embeddings: Tensor) -> Tensor:
         """REC1's input products, ``(..., E) -> (..., 3D)``."""
@@ -162,6 +171,11 @@ class BahdanauDecoder(Decoder):
         _, cell_state, _ = state
         return tuple(cell_state)
 
+    def memory(self, state: Nested) -> Nested:
+        """See the contract."""
+        _, _, memory = state
+        return memory
+
     def project(self, embeddings: Tensor) -> Tensor:
         """L1_y E y and L1's bias, ``(..., E) -> (..., D)``."""
         return self.combine_embedding(embeddings)
@@ -216,6 +230,11 @@ class RNNsearchDecoder(Decoder):
         _, s, _ = state
         return (s,)
 
+    def memory(self, state: Nested) -> Nested:
+        """See the contract."""
+        _, _, memory = state
+        return memory
+
     def project(self, embeddings: Tensor) -> Tensor:
         """[W_r E y, W_z E y, W E y] and biases, ``(..., E) -> (..., 3D)``."""
         return self.cell.project(embeddings)
@@ -268,6 +287,10 @@ class MeanContextDecoder(Decoder):
         """(s,)"""
         *_, s = state
         return (s,)
+
+    def memory(self, state: Nested) -> Nested:
+        """Nothing: the weights never change."""
+        return ()
 
     def project(self, embeddings: Tensor) -> Tensor:
         """The cell's input products, ``(..., E) -> (..., 3D)``."""

@@ -1,4 +1,4 @@
-"""Pictures as PNG files: attention weights as heat maps, and the curves of a run. No global state of matplotlib."""
+"""Pictures as files: attention weights as heat maps, and the curves of a run. No global state of matplotlib."""
 
 import csv
 import math
@@ -6,22 +6,24 @@ import os
 import tempfile
 import warnings
 from collections.abc import Iterable, Sequence
-from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import rc_context
 from matplotlib.figure import Figure
-from matplotlib.font_manager import fontManager
 from matplotlib.ticker import LogFormatter
+
+from unrolled.errors import UserError
+from unrolled.training.fonts import fonts_for
 
 CELL = 0.24
 """Inches of a piece's row or column."""
 LARGEST = 40.0
 """Inches of a heat map's longer side; beyond about 170 pieces cells shrink."""
-FONTS = ("DejaVu Sans", "Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Arial Unicode MS")
-"""Each glyph is drawn in the first that has it, of those that are installed; the first comes with matplotlib."""
+FORMATS = ("png", "pdf")
+"""What a picture can be saved as."""
 
 
 def alignment_figure(
@@ -30,10 +32,12 @@ def alignment_figure(
     weights: npt.ArrayLike,
     links: Iterable[tuple[int, int]] | None = None,
     title: str | None = None,
+    possible: Iterable[tuple[int, int]] = (),
 ) -> Figure:
     """Attention weights ``(T, S)`` in greys, black for 1: ``source`` pieces on top, ``target`` pieces on the left.
 
-    ``links`` are known (source, target) places, drawn as red circles. ValueError if shape and pieces do not agree.
+    ``links`` are known (source, target) places, drawn as red circles, dotted those of ``possible`` alone. ValueError if
+    shape and pieces do not agree.
     """
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (len(target), len(source)) or weights.size == 0:
@@ -44,7 +48,8 @@ def alignment_figure(
     axes.imshow(weights, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
 
     # parse_math: a dollar sign is a dollar sign
-    text: dict[str, Any] = {"family": _fonts(), "fontsize": 72 * cell * 0.52, "parse_math": False}
+    fonts = fonts_for([*source, *target, title or ""])
+    text: dict[str, Any] = {"family": fonts, "fontsize": 72 * cell * 0.52, "parse_math": False}
     axes.xaxis.tick_top()
     axes.set_xticks(range(len(source)), source, rotation=90, **text)
     axes.set_yticks(range(len(target)), target, **text)
@@ -52,13 +57,23 @@ def alignment_figure(
     axes.set_yticks(np.arange(0.5, len(target) - 1), minor=True)
     axes.grid(which="minor", color="0.9", linewidth=0.5)
     axes.tick_params(which="both", length=0)
-    if links is not None:
-        places = np.array(sorted(links), dtype=np.float64).reshape(-1, 2)
-        size = (72 * cell * 0.6) ** 2  # scatter's sizes are areas in points
-        axes.scatter(places[:, 0], places[:, 1], s=size, facecolors="none", edgecolors="red", linewidths=1.2)
+    sure = set(links or ())
+    for some, line in ((sure, "solid"), (set(possible) - sure, "dotted")):
+        if some:
+            x, y = np.array(sorted(some), dtype=np.float64).T
+            size = (72 * cell * 0.6) ** 2  # scatter's sizes are areas in points
+            axes.scatter(x, y, s=size, facecolors="none", edgecolors="red", linewidths=1.2, linestyles=line)
     if title is not None:
-        axes.set_title(title, loc="left", fontsize=10, family=_fonts(), parse_math=False)
+        axes.set_title(title, loc="left", fontsize=10, family=fonts, parse_math=False)
     return figure
+
+
+def picture_formats(given: str | Iterable[str]) -> list[str]:
+    """One of `FORMATS` or several, as a list; UserError for others."""
+    formats = [given] if isinstance(given, str) else list(given)
+    if not formats or set(formats) - set(FORMATS):
+        raise UserError(f"formats=[{','.join(formats)}]: give one or several of {', '.join(FORMATS)}: '[png,pdf]'")
+    return formats
 
 
 def curves_figure(metrics_csv: Path) -> Figure:
@@ -92,14 +107,21 @@ def curves_figure(metrics_csv: Path) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write ``figure`` as PNG to ``path`` so that a reader sees the old file or the new one, never half of it."""
+    """Write ``figure`` to ``path``, as its name ends: one of `FORMATS`.
+
+    A reader sees the old file or the new one, never half of it. A PDF is of lines and text, with its fonts inside.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "wb") as file, warnings.catch_warnings():
+        embedded = rc_context({"pdf.fonttype": 42})  # TrueType, which publishers take
+        with os.fdopen(descriptor, "wb") as file, warnings.catch_warnings(), embedded:
             warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box in its place says it
             warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
-            figure.savefig(file, format="png", bbox_inches="tight", pad_inches=0.08)
+            form = path.suffix[1:]
+            # in a PDF it is the cells alone that have pixels
+            dpi = 600 if form == "pdf" else "figure"
+            figure.savefig(file, format=form, dpi=dpi, bbox_inches="tight", pad_inches=0.08)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
@@ -111,9 +133,3 @@ def _points(rows: list[dict[str, str]], column: str) -> list[tuple[int, float]]:
     """(step, value) by rising step, where the value is there and finite."""
     points = [(int(float(row["step"])), float(row[column])) for row in rows if row.get(column) and row.get("step")]
     return sorted(point for point in points if math.isfinite(point[1]))
-
-
-@cache
-def _fonts() -> list[str]:
-    installed = {font.name for font in fontManager.ttflist}
-    return [name for name in FONTS if name in installed]

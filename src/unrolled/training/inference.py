@@ -20,6 +20,7 @@ from unrolled.errors import UserError
 from unrolled.metrics.alignment import links_from_weights
 from unrolled.metrics.attention import AttentionCounts
 from unrolled.metrics.perplexity import LogLikelihood
+from unrolled.models.attended import attended
 from unrolled.models.language_model import LanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.ensemble import Ensemble, Mean
@@ -44,7 +45,11 @@ def load_weights(model: nn.Module, folder: Path) -> None:
 
 
 class AttendedPair(NamedTuple):
-    """A pair as the model reads it: its pieces, </s> the last of each side, and ``weights (T, S)``, float32, CPU."""
+    """A pair as the model reads it: its pieces, </s> the last of each side, and ``weights (T, S)``, float32, CPU.
+
+    ``memory_norms (T, S)``: of the attention's memory at each source position after each step, see `attended`; None
+    where it has none.
+    """
 
     source: list[str]
     target: list[str]
@@ -53,6 +58,8 @@ class AttendedPair(NamedTuple):
     """The word that each source piece belongs to, without </s>."""
     target_words: list[int]
     """The same of the target."""
+    memory_norms: Tensor | None = None
+    """``(T, S)``, see `unrolled.models.attended`."""
 
 
 def word_links(pair: AttendedPair) -> Links:
@@ -72,26 +79,28 @@ def attend(
     device: torch.device,
     max_tokens: int,
 ) -> list[AttendedPair]:
-    """For each line and its translation, text or ids, the pieces and the attention weights under forced decoding."""
+    """For each line and its translation, text or ids, the pieces and what the attention does under forced decoding."""
     ids_of = [target_tokenizer.encode([each])[0] if isinstance(each, str) else each for each in targets]
     found: dict[int, AttendedPair] = {}
     for batch in pair_batches(source_tokenizer.encode(sources), ids_of, max_tokens=max_tokens):
         ids = batch.to(device)
         assert ids.source is not None
         assert ids.source_lengths is not None
-        _, weights = model(ids.source, ids.source_lengths, ids.target_in, ids.target_out_valid)
+        weights, norms = attended(model, ids.source, ids.source_lengths, ids.target_in)
         for row, line in enumerate(ids.index.tolist()):
             source = ids.source[row, : int(ids.source_lengths[row])].tolist()
             target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
             pieces, text = target_tokenizer.pieces(target), targets[line]
             # what a search has put together from pieces may not be what the tokenizer makes of their text
             words = target_tokenizer.words_of_pieces(text) if isinstance(text, str) else word_index(pieces)[:-1]
+            part = (row, slice(len(target)), slice(len(source)))
             found[line] = AttendedPair(
                 source=source_tokenizer.pieces(source),
                 target=pieces,
-                weights=weights[row, : len(target), : len(source)].float().cpu(),
+                weights=weights[part].float().cpu(),
                 source_words=source_tokenizer.words_of_pieces(sources[line]),
                 target_words=words,
+                memory_norms=None if norms is None else norms[part].cpu(),
             )
     return [found[line] for line in range(len(sources))]
 
@@ -228,7 +237,7 @@ class TrainedTranslator:
     def attend(self, sources: Sequence[str], targets: Sequence[str] | Sequence[Sequence[int]]) -> list[AttendedPair]:
         """For each pair, the target as text or as ids that search found, its pieces and weights under forced decoding.
 
-        Of several members the mean of their weights. UserError: members that cut the source into different pieces.
+        Of several members the mean of their weights alone. UserError: members that cut the source differently.
         """
         first = self.members[0].source_tokenizer
         if any(member.source_tokenizer.sha256 != first.sha256 for member in self.members):
@@ -245,8 +254,10 @@ class TrainedTranslator:
             )
             for member in self.members
         ]
+        if len(found) == 1:
+            return found[0]
         return [
-            pairs[0]._replace(weights=torch.stack([pair.weights for pair in pairs]).mean(dim=0))
+            pairs[0]._replace(weights=torch.stack([pair.weights for pair in pairs]).mean(dim=0), memory_norms=None)
             for pairs in zip(*found, strict=True)
         ]
 

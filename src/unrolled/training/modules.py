@@ -244,7 +244,10 @@ class Translation(_Module):
         self.bleu_lowercase = bleu_lowercase
         self.validation_search = validation_search
         self.test_search = test_search
+        self.lines: dict[str, list[int]] = {}
+        """The numbers of the lines that were evaluated last, of each split."""
         self.hypotheses: dict[str, list[str]] = {}
+        """Their translations."""
         self.signatures: dict[str, str] = {}
         self._found: list[tuple[int, list[int]]] = []
         self._attention = AttentionCounts()
@@ -300,7 +303,7 @@ class Translation(_Module):
         hypotheses = [self.decode(found[line]) for line in lines]
         references = [self.references[split][line] for line in lines]
         scores = translation_scores(hypotheses, references, tokenize=self.bleu_tokenize, lowercase=self.bleu_lowercase)
-        self.hypotheses[split] = hypotheses
+        self.lines[split], self.hypotheses[split] = lines, hypotheses
         self.signatures = dict(scores.signatures)
         self._log(f"{split}/bleu", scores.bleu)
         self._log(f"{split}/chrf", scores.chrf)

@@ -1,9 +1,11 @@
 """What a translator does with a few sentences, at every validation: translations and alignment heat maps.
 
-PNG files in the run folder in any case; a table and images in W&B if that logger is there.
+PNG files in the run folder in any case; a table and images in W&B if that logger is there. Of test sentences with known
+alignments there are pictures of the reference too, with the known links.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from lightning.pytorch.loggers import Logger, WandbLogger
 from unrolled.training.figures import alignment_figure, curves_figure, save_figure
 from unrolled.training.inference import AttendedPair, attend
 from unrolled.training.modules import Translation
+from unrolled.training.samples import Alignment, samples
 
 
 class Pictures(Callback):
@@ -35,33 +38,51 @@ class Pictures(Callback):
         if not trainer.is_global_zero or not isinstance(module, Translation):
             return
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
-        sources = data.sources(split)[: self.sentences]
-        hypotheses = module.hypotheses[split][: self.sentences]
-        pairs = attend(
+        shown = samples(module, data, split, self.sentences)
+        look = partial(
+            attend,
             module.model,
             data.source_tokenizer,
             data.target_tokenizer,
-            sources,
-            data.target_tokenizer.encode(hypotheses),
+            [sample.source for sample in shown],
             device=module.device,
             max_tokens=1,
         )
-        paths = save_alignments(self.folder, split, pairs)
+        encode = data.target_tokenizer.encode
+        paths = save_alignments(self.folder, split, look(encode([sample.translation for sample in shown])))
         images = {f"{split}/alignment/{line}": path for line, path in enumerate(paths, start=1)}
-        references = module.references[split][: self.sentences]
+        alignments = [sample.alignment for sample in shown if sample.alignment is not None]
+        if split == "test" and alignments:
+            pairs = look(encode([sample.reference for sample in shown]))
+            paths = save_alignments(self.folder, split, pairs, alignments)
+            images |= {f"{split}/alignment/{line}-reference": path for line, path in enumerate(paths, start=1)}
+        rows = [[sample.source, sample.translation, sample.reference] for sample in shown]
         for logger in trainer.loggers:
             if isinstance(logger, WandbLogger):
-                rows = [list(row) for row in zip(sources, hypotheses, references, strict=True)]
                 _log_to_wandb(logger, split, rows, images, trainer.global_step)
 
 
-def save_alignments(folder: Path, split: str, pairs: Sequence[AttendedPair]) -> list[Path]:
-    """Draw the first lines of a split into ``folder``/figures/SPLIT-LINE.png; returns the paths."""
+def save_alignments(
+    folder: Path,
+    split: str,
+    pairs: Sequence[AttendedPair],
+    alignments: Sequence[Alignment] | None = None,
+    formats: Sequence[str] = ("png",),
+) -> list[Path]:
+    """Draw the first lines of a split into ``folder``/figures/SPLIT-LINE.png; returns the paths.
+
+    With known ``alignments`` of their pieces they are references, drawn with the links into SPLIT-LINE-reference.png.
+    """
     paths = []
     for line, pair in enumerate(pairs, start=1):
-        figure = alignment_figure(pair.source, pair.target, pair.weights.numpy(), title=f"{split}, line {line}")
-        paths.append(folder / "figures" / f"{split}-{line}.png")
-        save_figure(figure, paths[-1])
+        title, name = f"{split}, line {line}", f"{split}-{line}"
+        sure, possible = (set(), set()) if alignments is None else alignments[line - 1]
+        if alignments is not None:
+            title, name = f"{title}, reference", f"{name}-reference"
+        figure = alignment_figure(pair.source, pair.target, pair.weights.numpy(), sure, title, possible)
+        paths += [folder / "figures" / f"{name}.{form}" for form in formats]
+        for path in paths[-len(formats) :]:
+            save_figure(figure, path)
     return paths
 
 
@@ -88,3 +109,13 @@ def log_gradient_norms(loggers: Sequence[Logger], rows: list[list[float]], pictu
             table = wandb.Table(columns=["step", "n", "norm", "pairs"], data=rows)
             shown = {"gradient_norms/table": table, "gradient_norms/curves": wandb.Image(str(picture))}
             logger.experiment.log({**shown, "trainer/global_step": step})
+
+
+def log_page(loggers: Sequence[Logger], page: Path, step: int) -> None:
+    """In W&B, if it is among ``loggers``: the page of attention, as it is."""
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            import wandb
+
+            shown = wandb.Html(str(page), inject=False)  # injected, W&B's style would be a request
+            logger.experiment.log({"attention/page": shown, "trainer/global_step": step})

@@ -1,0 +1,83 @@
+// What there is to choose from.
+
+const SPLITS = { val: "validation", test: "test" };
+const VIEWS = { matrix: "Matrix", links: "Links" };
+const TARGETS = { reference: "Reference", translation: "Translation" };
+const SHADES = { weights: "Weights", memory: "Memory norm" };
+let playing = null;
+
+/** Radio buttons for state[name]. */
+function choice(name, options) {
+  const labels = Object.entries(options).map(([value, text]) => {
+    const input = make("input", { type: "radio", name, value, checked: state[name] === value });
+    input.addEventListener("change", () => change({ [name]: value }));
+    return make("label", { children: [input, text] });
+  });
+  find(name).append(make("div", { classes: "options", children: labels }));
+}
+
+/** Take over what was chosen, and draw it. */
+function change(changes) {
+  if ("split" in changes) changes = { line: 0, place: Infinity, ...changes };
+  if ("split" in changes || "line" in changes || "target" in changes) pointed = null;
+  Object.assign(state, changes);
+  state.place = Math.min(state.place, steps().length - 1);
+  draw();
+}
+
+/** Go through the validations by itself, or stop. */
+function play(on) {
+  clearInterval(playing);
+  const more = () => state.place < steps().length - 1;
+  if (on && !more()) change({ place: 0 });
+  const next = () => (more() ? change({ place: state.place + 1 }) : play(false));
+  playing = on ? setInterval(next, 800) : null;
+  find("play").textContent = on ? "❚❚" : "▶";
+  find("play").setAttribute("aria-label", on ? "Pause" : "Play");
+}
+
+function drawSentences() {
+  const list = find("sentences");
+  const options = sentences().map((sentence, place) => {
+    const text = make("span", { dir: "auto", text: sentence.text });
+    const option = make("li", { id: `sentence-${place}`, children: [make("span", { text: sentence.line }), text] });
+    option.setAttribute("role", "option");
+    option.setAttribute("aria-selected", place === state.line);
+    return option;
+  });
+  const top = list.parentNode.scrollTop;
+  list.replaceChildren(...options);
+  list.parentNode.scrollTop = top;
+  list.setAttribute("aria-activedescendant", `sentence-${state.line}`);
+  if (document.activeElement === list) options[state.line].scrollIntoView({ block: "nearest" });
+}
+
+function drawControls(looks, all) {
+  const remembers = looks.some((panel) => panel.memory);
+  if (!remembers) state.shade = "weights";
+  for (const input of document.querySelectorAll("input[type=radio]")) {
+    input.checked = state[input.name] === input.value;
+    if (input.value === "memory") {
+      input.disabled = !remembers;
+      input.title = remembers ? "" : "this attention carries no memory from step to step";
+    }
+  }
+  document.body.dataset.view = state.view;
+  find("shade").hidden = state.view !== "matrix";
+  find("least-field").hidden = state.view !== "links";
+  find("least-shown").textContent = state.least.toFixed(2);
+  find("known-field").hidden = !looks.some((panel) => panel.links && panel.links.length);
+  find("panels").classList.toggle("unknown", !state.known);
+
+  const slider = find("step");
+  slider.max = all.length - 1;
+  slider.value = state.place;
+  slider.disabled = find("play").disabled = all.length < 2;
+  const of = all.length > 1 ? ` (${state.place + 1} of ${all.length})` : "";
+  find("step-shown").textContent = state.split === "test" ? "the best checkpoint" : `step ${all[state.place]}${of}`;
+  slider.setAttribute("aria-valuetext", find("step-shown").textContent);
+
+  const texts = new Set(looks.filter((panel) => panel.sentence).map((panel) => panel.sentence.text));
+  find("notice").hidden = texts.size < 2;
+  find("notice").textContent = "These runs read different sentences here, which stand side by side by their number.";
+}
