@@ -43,6 +43,7 @@ from unrolled.training.curves import Curves
 from unrolled.training.inference import Member, TrainedLanguageModel, TrainedTranslator, load_weights
 from unrolled.training.modules import LanguageModeling, Translation
 from unrolled.training.ranking import in_order
+from unrolled.training.resume import moved
 from unrolled.training.scoring import Column, Detail, mixture, short_names
 
 RESOLVED = "UNROLLED_CONFIG"
@@ -222,7 +223,7 @@ def resumed(config: DictConfig) -> DictConfig | None:
         if name in LONGER:
             OmegaConf.update(run, name, OmegaConf.select(config, name))
     folder = os.path.abspath(config.resume)
-    return _moved(run, run.run_folder, folder)
+    return DictConfig(moved(resolved(run), run.run_folder, folder))
 
 
 def same_training(config: DictConfig, folder: Path) -> bool:
@@ -233,20 +234,6 @@ def same_training(config: DictConfig, folder: Path) -> bool:
 def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
     """What tells each of several processes which run it is one of, and whether that goes on."""
     return {RESOLVED: str(folder / "config.yaml"), RESUMED: "1" if resume else ""}
-
-
-def _moved(run: DictConfig, old: str, new: str) -> DictConfig:
-    """``run``, whose folder stands at ``new`` now."""
-
-    def moved(node: Any) -> Any:
-        if isinstance(node, dict):
-            return {key: moved(value) for key, value in node.items()}
-        if isinstance(node, list):
-            return [moved(value) for value in node]
-        inside = isinstance(node, str) and (node == old or node.startswith(f"{old}/"))
-        return new + node[len(old) :] if inside else node
-
-    return DictConfig(moved(resolved(run)))
 
 
 def check_numbers(config: DictConfig) -> None:

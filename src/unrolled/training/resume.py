@@ -1,6 +1,7 @@
 """Going on with a run: what stands in its folder, and what a new training in it leaves no trace of."""
 
 from pathlib import Path
+from typing import Any
 
 from unrolled.errors import UserError
 from unrolled.training.results import read_results
@@ -34,3 +35,13 @@ def forget(folder: Path) -> None:
     """Remove what an earlier run in this folder says of itself, before another one starts in it."""
     for path in (folder / "results.json", folder / LAST):
         path.unlink(missing_ok=True)
+
+
+def moved(node: Any, old: str, new: str) -> Any:
+    """Plain dictionaries, lists and values, in which paths in the folder ``old`` are now in ``new``."""
+    if isinstance(node, dict):
+        return {moved(key, old, new): moved(value, old, new) for key, value in node.items()}
+    if isinstance(node, list):
+        return [moved(value, old, new) for value in node]
+    inside = isinstance(node, str) and (node == old or node.startswith(f"{old}/"))
+    return new + node[len(old) :] if inside else node

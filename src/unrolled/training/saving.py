@@ -18,6 +18,7 @@ from lightning.pytorch.callbacks import Callback
 
 from unrolled.errors import UserError
 from unrolled.training.curves import Curves
+from unrolled.training.resume import moved
 
 log = logging.getLogger(__name__)
 
@@ -128,7 +129,10 @@ class SaveProgress(Callback):
         checkpoint["curves"] = curves[0] if trainer.is_global_zero and curves else None
 
     def on_load_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
-        """Keep it until training starts."""
+        """Keep it until training starts; and let the best checkpoint be where the run folder is now."""
+        for key, state in checkpoint["callbacks"].items():
+            if "dirpath" in state:
+                checkpoint["callbacks"][key] = moved(state, state["dirpath"], str(self.path.parent))
         self._restored = {name: checkpoint.get(name) for name in ("random", "target_tokens", "curves")}
 
     def _take_up(self, trainer: lightning.Trainer, module: Any) -> None:
