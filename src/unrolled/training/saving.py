@@ -54,7 +54,9 @@ class SaveProgress(Callback):
         self._saved_at, self._saved_step = time.monotonic(), trainer.global_step
         self._received = None
         try:
-            self._handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM)}
+            handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM)}
+            # a shell lets jobs in the background ignore its Ctrl-C
+            self._handlers = {sign: handler for sign, handler in handlers.items() if handler != signal.SIG_IGN}
             for sign in self._handlers:
                 signal.signal(sign, lambda number, _: self._receive(number, trainer))
         except ValueError:  # signals are for the main thread
