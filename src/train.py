@@ -3,6 +3,7 @@
 Groups and options stand in conf/; resume=RUN goes on with a run. Figures go to stdout, all else to the run folder.
 """
 
+import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -17,51 +18,48 @@ from unrolled.configuration import (
     check_numbers,
     check_training,
     command,
+    halved_if_out_of_memory,
     in_sweep,
     rank_environment,
-    resumed,
-    same_training,
+    this_job,
     to_yaml,
 )
 from unrolled.training.ranks import processes, run_ranks, started_from_outside
 from unrolled.training.results import read_results, show_results, write_provenance, write_text
-from unrolled.training.resume import check_resumable, forget, status
+from unrolled.training.resume import forget
 from unrolled.training.run import run
+
+log = logging.getLogger("train")
 
 
 @command("train")
 def main(config: DictConfig) -> float | None:
-    earlier = resumed(config)
-    config = config if earlier is None else earlier
+    config, resume, results = this_job(config)
     check_numbers(config)
     folder = Path(config.run_folder)
-    if not started_from_outside():
-        if earlier is None:
-            forget(folder)
-            if in_sweep() and config.logger and config.logger.group is None:
-                config.logger.group = Path(config.sweep.dir).name
-        else:
-            check_resumable(folder)
-            if status(folder) == "completed" and same_training(config, folder):
-                show_results(read_results(folder))
-                return read_results(folder).get(config.objective.monitor)
-        write_text(folder / "config.yaml", to_yaml(config))
-        ranks = processes(**{name: config.trainer.get(name, "auto") for name in ("accelerator", "devices", "strategy")})
-        check_training(config, ranks)
-        if ranks > 1:
-            failed = run_ranks(Path(__file__), rank_environment(folder, resume=earlier is not None), ranks)
-            if failed:
-                sys.exit(failed)
-            return read_results(folder).get(config.objective.monitor)
-    results = fit(config, folder, resume=earlier is not None)
+    if results is not None:
+        show_results(results)
+        return results.get(config.objective.monitor)
+    results = halved_if_out_of_memory(train, config, folder, resume=resume)
     if results["status"] == "interrupted":
+        how = f"the same command with sweep.dir={config.sweep.dir}" if in_sweep() else f"train.py resume={folder}"
+        log.info("interrupted; %s goes on", how)
         raise KeyboardInterrupt
     if results["status"] != "completed" and not in_sweep():
         sys.exit(1)
     return results.get(config.objective.monitor, float("nan"))
 
 
-def fit(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
+def train(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
+    if not started_from_outside():
+        if not resume:
+            forget(folder)
+        write_text(folder / "config.yaml", to_yaml(config))
+        ranks = processes(**{name: config.trainer.get(name, "auto") for name in ("accelerator", "devices", "strategy")})
+        check_training(config, ranks)
+        if ranks > 1:
+            run_ranks(Path(__file__), rank_environment(folder, resume=resume), ranks)
+            return read_results(folder)
     lightning.seed_everything(config.seed, verbose=False)  # before anything random; 0 is a seed like any other
     data = build_data(config)
     data.prepare_data()

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import hydra
 import lightning
@@ -41,10 +41,15 @@ from unrolled.search.settings import Greedy
 from unrolled.training.counting import Counting
 from unrolled.training.curves import Curves
 from unrolled.training.inference import Member, TrainedLanguageModel, TrainedTranslator, load_weights
+from unrolled.training.memory import OUT_OF_MEMORY, is_out_of_memory
 from unrolled.training.modules import LanguageModeling, Translation
 from unrolled.training.ranking import in_order
-from unrolled.training.resume import moved
+from unrolled.training.ranks import started_from_outside
+from unrolled.training.results import read_results
+from unrolled.training.resume import check_resumable, moved, status
 from unrolled.training.scoring import Column, Detail, mixture, short_names
+
+log = logging.getLogger(__name__)
 
 RESOLVED = "UNROLLED_CONFIG"
 """Environment variable: the path of a resolved configuration that stands in for the command line."""
@@ -203,16 +208,50 @@ def read_config(run: str | None) -> DictConfig:
     return config
 
 
-def resumed(config: DictConfig) -> DictConfig | None:
-    """The configuration of the run that ``resume=RUN`` goes on with, None where a new run is to start.
+class Job(NamedTuple):
+    """What a process is to train."""
 
-    Longer than it was, if trainer.max_epochs, max_steps or max_time are given. UserError: no run folder, other options.
+    config: DictConfig
+    resume: bool
+    """Whether to go on from the run folder's last checkpoint, rather than to begin."""
+    results: dict[str, Any] | None = None
+    """Of a run that needs no training any more."""
+
+
+def this_job(config: DictConfig) -> Job:
+    """What the command line asks for: a new run, the rest of one (``resume=RUN``), or a job of a sweep.
+
+    A job of a sweep whose folder (``sweep.dir=DIR``) holds it already is not repeated if it has completed or diverged,
+    gone on with if it was interrupted, and trained anew if it failed. UserError: no run folder, one that cannot be gone
+    on with, options that do not go with ``resume``, a sweep folder that holds another job.
     """
     if RESOLVED in os.environ:
-        return config if os.environ.get(RESUMED) else None
-    if config.resume is None:
-        return None
+        return Job(config, resume=bool(os.environ.get(RESUMED)))
+    if config.resume is not None:
+        return _resumed(config)
+    folder = Path(config.run_folder)
+    if not in_sweep():
+        return Job(config, resume=False)
+    if config.logger and config.logger.group is None:
+        config.logger.group = Path(config.sweep.dir).name
+    if not (folder / "config.yaml").is_file():
+        return Job(config, resume=False)
+    if resolved(read_config(str(folder))) != resolved(config):
+        raise UserError(
+            f"sweep.dir={config.sweep.dir}: {folder.name} holds another configuration: give the options of that sweep,"
+            " or another sweep.dir"
+        )
+    found = status(folder)
+    if found in ("completed", "diverged"):
+        log.info("%s has %s: nothing to do", folder, found)
+        return Job(config, resume=True, results=read_results(folder))
+    return Job(config, resume=found != "failed")
+
+
+def _resumed(config: DictConfig) -> Job:
+    """With the run's own configuration; longer, if trainer.max_epochs, max_steps or max_time are given."""
     run = read_config(config.resume)
+    trainer = resolved(run.trainer)
     for override in HydraConfig.get().overrides.task:
         name, _, _ = override.lstrip("+").partition("=")
         if name != "resume" and name not in LONGER:
@@ -222,18 +261,39 @@ def resumed(config: DictConfig) -> DictConfig | None:
             )
         if name in LONGER:
             OmegaConf.update(run, name, OmegaConf.select(config, name))
-    folder = os.path.abspath(config.resume)
-    return DictConfig(moved(resolved(run), run.run_folder, folder))
-
-
-def same_training(config: DictConfig, folder: Path) -> bool:
-    """Whether ``config`` trains as long, and where, as the run in ``folder`` says that it did."""
-    return bool(config.trainer == read_config(str(folder)).trainer)
+    folder = Path(os.path.abspath(config.resume))
+    check_resumable(folder)
+    finished = status(folder) == "completed" and resolved(run.trainer) == trainer
+    here = DictConfig(moved(resolved(run), run.run_folder, str(folder)))
+    return Job(here, resume=True, results=read_results(folder) if finished else None)
 
 
 def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
     """What tells each of several processes which run it is one of, and whether that goes on."""
     return {RESOLVED: str(folder / "config.yaml"), RESUMED: "1" if resume else ""}
+
+
+def halved_if_out_of_memory(
+    train: Callable[..., dict[str, Any]], config: DictConfig, folder: Path, *, resume: bool
+) -> dict[str, Any]:
+    """What ``train`` returns; if there is no memory left, once more with half the token budget, from the beginning.
+
+    Then twice as many batches make an update, so that updates are of as many words. One of several processes leaves it
+    to the one that started it.
+    """
+    try:
+        return train(config, folder, resume=resume)
+    except Exception as problem:
+        if not is_out_of_memory(problem) or config.data.get("max_tokens", 1) < 2:
+            raise
+        if started_from_outside():
+            sys.exit(OUT_OF_MEMORY)
+    less = DictConfig(resolved(config))
+    for path in ("data.max_tokens", "data.module.max_tokens"):
+        OmegaConf.update(less, path, config.data.max_tokens // 2)
+    less.trainer.accumulate_grad_batches = 2 * config.trainer.accumulate_grad_batches
+    log.warning("out of memory: once more from the beginning, with data.max_tokens=%d", less.data.max_tokens)
+    return train(less, folder, resume=False)
 
 
 def check_numbers(config: DictConfig) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import torch
 
+from unrolled.training.memory import OUT_OF_MEMORY
+
 
 def started_from_outside() -> bool:
     """Whether torchrun, SLURM or ourselves started this process as one of several."""
@@ -28,10 +30,10 @@ def processes(accelerator: str, devices: int | str, strategy: str) -> int:
     return int(devices)
 
 
-def run_ranks(script: Path, environment: dict[str, str], processes: int) -> int:
-    """Run ``script`` once a rank with ``environment`` added; returns the first exit status that is not 0, or 0.
+def run_ranks(script: Path, environment: dict[str, str], processes: int) -> None:
+    """Run ``script`` once a rank with ``environment`` added. Interrupting this process interrupts them all.
 
-    When one rank ends badly, the others are stopped. Interrupting this process interrupts them all.
+    When one rank ends badly, the others are stopped: SystemExit with its status, MemoryError if that is OUT_OF_MEMORY.
     """
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // processes))
     shared = {
@@ -52,10 +54,12 @@ def run_ranks(script: Path, environment: dict[str, str], processes: int) -> int:
         while True:
             states = [child.poll() for child in children]
             bad = [state for state in states if state]
+            if OUT_OF_MEMORY in bad:
+                raise MemoryError("in one of several processes")
             if bad:
-                return bad[0] if bad[0] > 0 else 1
+                sys.exit(bad[0] if bad[0] > 0 else 1)
             if all(state == 0 for state in states):
-                return 0
+                return
             time.sleep(0.1)
     except KeyboardInterrupt:
         _stop(children, signal.SIGINT)

@@ -1,6 +1,7 @@
 """One run from first batch to results: fit, take the best checkpoint, test it once, write everything down."""
 
 import logging
+import math
 from pathlib import Path
 from typing import Any
 
@@ -34,11 +35,12 @@ def run(
     ``resume``: go on from the last checkpoint in the folder, if there is one.
 
     ``facts`` (model, attention, seed, ...) stand in results.json as they are. ``status`` is ``completed``, ``diverged``
-    or ``interrupted``; whatever else goes wrong is raised, after the loggers were told.
+    (then with the last finite figures of validation) or ``interrupted``; whatever else goes wrong is raised, after
+    results.json and the loggers were told that the run ``failed``.
     """
     keep_freed_memory()
     results = dict(facts)
-    outcome = "failed"
+    outcome = None  # of a process that is killed nothing is known
     try:
         trainer.fit(module, datamodule=data, ckpt_path=_start(folder) if resume else None, weights_only=True)
         results |= _training_facts(module, trainer)
@@ -46,15 +48,18 @@ def run(
         outcome = "completed"
     except Diverged as problem:
         log.error("%s", problem)
-        results |= _training_facts(module, trainer)
+        results |= _training_facts(module, trainer) | _last_figures(trainer)
         outcome = "diverged"
     except (KeyboardInterrupt, SystemExit):
         # Lightning has already shut down in order, and ends with SystemExit
         results |= _training_facts(module, trainer)
         outcome = "interrupted"
+    except Exception:
+        outcome = "failed"
+        raise
     finally:
         results["status"] = outcome
-        if trainer.is_global_zero and outcome != "failed":
+        if trainer.is_global_zero and outcome is not None:
             results["peak_memory_mib"] = round(peak_memory_mib(), 1)
             write_results(folder, results)
         finish(trainer.loggers, failed=outcome != "completed")
@@ -78,6 +83,11 @@ def _training_facts(module: _Module, trainer: lightning.Trainer) -> dict[str, An
         "epochs": trainer.current_epoch,
         "train/target_tokens_per_second": speed.tokens_per_second(module, trainer.world_size),
     }
+
+
+def _last_figures(trainer: lightning.Trainer) -> dict[str, float]:
+    figures = {name: float(value) for name, value in trainer.callback_metrics.items() if name.startswith("val/")}
+    return {name: value for name, value in figures.items() if math.isfinite(value)}
 
 
 def _test(

@@ -1,0 +1,84 @@
+"""The same sweep again in its folder: what is done is left alone, the rest is done, and nothing is done twice."""
+
+import json
+
+import pytest
+import yaml
+from killing import Killed, kill
+from scripts import ROOT, TINY, TINY_MODEL, call_script, results
+
+BASE = [*TINY, *TINY_MODEL, "trainer.max_epochs=2", "data.grammar.pairs=100", "logger=csv"]
+BASE += ["~callbacks.pictures", "~callbacks.attention_record"]
+SWEEP = ["-m", *BASE, "seed=1,2", "sweep.dir=jobs"]
+ONE, TWO = "0-cgru-bahdanau-reorder-seed1", "1-cgru-bahdanau-reorder-seed2"
+
+
+def stamps(folder):
+    return {path.parent.name: path.stat().st_mtime_ns for path in sorted(folder.glob("*/results.json"))}
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_in_its_second_job_is_completed(tmp_path):
+    again = [*SWEEP, *kill(tmp_path, 8, "on_train_batch_start", seed=2)]
+    with pytest.raises(Killed):
+        call_script("train.py", *again, cwd=tmp_path)
+    before = stamps(tmp_path / "jobs")
+    assert list(before) == [ONE]
+    assert call_script("train.py", *again, cwd=tmp_path).status == 0
+    after = stamps(tmp_path / "jobs")
+    assert list(after) == [ONE, TWO]
+    assert after[ONE] == before[ONE]
+    assert results(tmp_path / "jobs" / TWO)["status"] == "completed"
+    provenance = json.loads((tmp_path / "jobs" / TWO / "provenance.json").read_text(encoding="utf-8"))
+    assert len(provenance["resumed"]) == 1
+    other = call_script("train.py", *[option for option in again if "max_epochs" not in option], cwd=tmp_path)
+    assert other.status == 2
+    assert f"{ONE} holds another configuration" in other.stderr
+
+
+@pytest.mark.slow
+def test_a_failed_job_is_trained_anew(tmp_path):
+    again = [*SWEEP, *kill(tmp_path, 8, "on_train_batch_start", "Failed", seed=1)]
+    with pytest.raises(ValueError, match="by a test"):
+        call_script("train.py", *again, cwd=tmp_path)
+    assert results(tmp_path / "jobs" / ONE)["status"] == "failed"
+    assert call_script("train.py", *again, cwd=tmp_path).status == 0
+    assert [results(tmp_path / "jobs" / job)["status"] for job in (ONE, TWO)] == ["completed", "completed"]
+    provenance = json.loads((tmp_path / "jobs" / ONE / "provenance.json").read_text(encoding="utf-8"))
+    assert "resumed" not in provenance
+
+
+@pytest.mark.slow
+def test_an_interrupted_sweep_ends_and_says_how_to_go_on(tmp_path, caplog):
+    again = [*SWEEP, *kill(tmp_path, 2, "on_train_batch_start", "SIGINT", seed=1)]
+    with caplog.at_level("INFO"):
+        assert call_script("train.py", *again, cwd=tmp_path).status == 130
+    assert any("the same command with sweep.dir=jobs goes on" in message for message in caplog.messages)
+    assert results(tmp_path / "jobs" / ONE)["status"] == "interrupted"
+    assert not (tmp_path / "jobs" / TWO).exists()
+
+
+@pytest.mark.slow
+def test_a_diverged_job_is_recorded_and_the_sweep_goes_on(tmp_path):
+    diverging = ["optimizer=sgd", "optimizer.lr=1e30,0.1", "trainer.gradient_clip_val=null"]
+    diverging += ["callbacks.diverged.every=1"]
+    sweep = ["-m", *BASE, *diverging, "sweep.dir=jobs"]
+    assert call_script("train.py", *sweep, cwd=tmp_path).status == 0
+    first, second = sorted(path.parent for path in (tmp_path / "jobs").glob("*/results.json"))
+    assert [results(job)["status"] for job in (first, second)] == ["diverged", "completed"]
+    before = stamps(tmp_path / "jobs")
+    assert call_script("train.py", *sweep, cwd=tmp_path).status == 0
+    assert stamps(tmp_path / "jobs") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("hardware", ["cpu", "ddp_cpu"])
+def test_out_of_memory_is_tried_once_more_with_half_the_batches(hardware, tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))  # for the processes of ddp_cpu
+    full = kill(tmp_path, 3, "on_after_backward", "Full")
+    done = call_script("train.py", *BASE, *full, f"hardware={hardware}", "hydra.run.dir=run", cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    config = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text(encoding="utf-8"))
+    assert (config["data"]["max_tokens"], config["data"]["module"]["max_tokens"]) == (100, 100)
+    assert config["trainer"]["accumulate_grad_batches"] == 2
+    assert results(tmp_path / "run")["status"] == "completed"
