@@ -20,13 +20,14 @@ from unrolled.configuration import (
     command,
     halved_if_out_of_memory,
     in_sweep,
+    is_child,
     rank_environment,
     this_job,
     to_yaml,
 )
-from unrolled.training.ranks import processes, run_ranks, started_from_outside
-from unrolled.training.results import read_results, show_results, write_provenance, write_text
-from unrolled.training.resume import forget
+from unrolled.training.ranks import is_first, processes, run_ranks, started_from_outside
+from unrolled.training.results import read_results, show_results, write_provenance
+from unrolled.training.resume import begin
 from unrolled.training.run import run
 
 log = logging.getLogger("train")
@@ -51,13 +52,12 @@ def main(config: DictConfig) -> float | None:
 
 
 def train(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
-    if not started_from_outside():
-        if not resume:
-            forget(folder)
-        write_text(folder / "config.yaml", to_yaml(config))
+    if not is_child():
+        if is_first():
+            begin(folder, to_yaml(config), resume=resume)
         ranks = processes(**{name: config.trainer.get(name, "auto") for name in ("accelerator", "devices", "strategy")})
         check_training(config, ranks)
-        if ranks > 1:
+        if ranks > 1 and not started_from_outside():
             run_ranks(Path(__file__), rank_environment(folder, resume=resume), ranks)
             return read_results(folder)
     lightning.seed_everything(config.seed, verbose=False)  # before anything random; 0 is a seed like any other

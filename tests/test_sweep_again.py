@@ -1,6 +1,8 @@
 """The same sweep again in its folder: what is done is left alone, the rest is done, and nothing is done twice."""
 
 import json
+import subprocess
+import sys
 
 import pytest
 import yaml
@@ -82,3 +84,15 @@ def test_out_of_memory_is_tried_once_more_with_half_the_batches(hardware, tmp_pa
     assert (config["data"]["max_tokens"], config["data"]["module"]["max_tokens"]) == (100, 100)
     assert config["trainer"]["accumulate_grad_batches"] == 2
     assert results(tmp_path / "run")["status"] == "completed"
+
+
+@pytest.mark.slow
+def test_the_processes_of_torchrun_share_one_folder(tmp_path):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", str(ROOT / "src" / "train.py")]
+    given = [*torchrun, *BASE, "hardware=ddp_cpu", "trainer.max_epochs=1", "cache=cache"]
+    given = [option for option in given if option != "trainer.max_epochs=2"]
+    done = subprocess.run(given, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "outputs" / "cgru-bahdanau-reorder").iterdir()
+    assert (results(run)["status"], results(run)["steps"]) == ("completed", 3)
+    assert (run / "config.yaml").is_file()

@@ -9,6 +9,7 @@ import os
 import re
 import secrets
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -44,7 +45,7 @@ from unrolled.training.inference import Member, TrainedLanguageModel, TrainedTra
 from unrolled.training.memory import OUT_OF_MEMORY, is_out_of_memory
 from unrolled.training.modules import LanguageModeling, Translation
 from unrolled.training.ranking import in_order
-from unrolled.training.ranks import started_from_outside
+from unrolled.training.ranks import shared_start, started_from_outside
 from unrolled.training.results import read_results
 from unrolled.training.resume import check_resumable, moved, status
 from unrolled.training.scoring import Column, Detail, mixture, short_names
@@ -80,6 +81,13 @@ def _absolute(paths: str | ListConfig | None) -> str | ListConfig | None:
 OmegaConf.register_new_resolver("absolute", _absolute, replace=True)
 
 
+def _start() -> str:
+    return shared_start(f"{time.strftime('%Y-%m-%d_%H-%M-%S')}-{secrets.token_hex(3)}")
+
+
+OmegaConf.register_new_resolver("start", _start, use_cache=True, replace=True)
+
+
 def _run_folder(resume: str | None, new: str) -> str:
     """Where Hydra makes a folder: the one that is resumed, ``new``, or none (here) where the one named is missing."""
     if resume is None:
@@ -113,7 +121,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                 warnings.filterwarnings("ignore", notice)
             os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through to here
             with _status():
-                if RESOLVED in os.environ:  # one of several processes of a run that is already configured
+                if is_child():  # one of several processes of a run that is already configured
                     task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))
                 else:
                     hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(job)()
@@ -225,7 +233,7 @@ def this_job(config: DictConfig) -> Job:
     gone on with if it was interrupted, and trained anew if it failed. UserError: no run folder, one that cannot be gone
     on with, options that do not go with ``resume``, a sweep folder that holds another job.
     """
-    if RESOLVED in os.environ:
+    if is_child():
         return Job(config, resume=bool(os.environ.get(RESUMED)))
     if config.resume is not None:
         return _resumed(config)
@@ -266,6 +274,11 @@ def _resumed(config: DictConfig) -> Job:
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
     here = DictConfig(moved(resolved(run), run.run_folder, str(folder)))
     return Job(here, resume=True, results=read_results(folder) if finished else None)
+
+
+def is_child() -> bool:
+    """Whether this process is one of several that train.py started for its run."""
+    return RESOLVED in os.environ
 
 
 def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:

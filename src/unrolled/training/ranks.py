@@ -21,6 +21,30 @@ def started_from_outside() -> bool:
     return "LOCAL_RANK" in os.environ or ("SLURM_NTASKS" in os.environ and int(os.environ["SLURM_NTASKS"]) > 1)
 
 
+def is_first() -> bool:
+    """Whether this process is alone, or the first of several that torchrun or SLURM started."""
+    return int(os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0"))) == 0
+
+
+def shared_start(own: str) -> str:
+    """A name for the moment at which a run started, the same in all processes that torchrun or SLURM started for it.
+
+    ``own``: this process' own, for where it is alone or the first. A job that SLURM starts again has its name again.
+    """
+    if not started_from_outside():
+        return own
+    if "TORCHELASTIC_RUN_ID" in os.environ:  # the processes of torchrun share a store
+        address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
+        store = torch.distributed.TCPStore(*address, is_master=False)  # type: ignore[attr-defined]
+        key = f"unrolled/start/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+        if is_first():
+            store.set(key, own)
+        return store.get(key).decode()
+    if "SLURM_JOB_ID" in os.environ:
+        return f"slurm-{os.environ['SLURM_JOB_ID']}.{os.environ.get('SLURM_STEP_ID', '0')}"
+    return own
+
+
 def processes(accelerator: str, devices: int | str, strategy: str) -> int:
     """How many processes a run needs on this machine."""
     if not strategy.startswith("ddp"):

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from unrolled.errors import UserError
-from unrolled.training.results import read_results
+from unrolled.training.results import read_results, write_text
 
 LAST = Path("checkpoints") / "last.ckpt"
 
@@ -31,10 +31,12 @@ def last_checkpoint(folder: Path) -> Path | None:
     return folder / LAST if (folder / LAST).is_file() else None
 
 
-def forget(folder: Path) -> None:
-    """Remove what an earlier run in this folder says of itself, before another one starts in it."""
-    for path in (folder / "results.json", folder / LAST):
-        path.unlink(missing_ok=True)
+def begin(folder: Path, config: str, *, resume: bool) -> None:
+    """Write config.yaml; of a run that does not go on, remove what an earlier one in the folder says of itself."""
+    if not resume:
+        for path in (folder / "results.json", folder / LAST):
+            path.unlink(missing_ok=True)
+    write_text(folder / "config.yaml", config)
 
 
 def moved(node: Any, old: str, new: str) -> Any:
