@@ -3,7 +3,6 @@
 Groups and options stand in conf/; resume=RUN goes on with a run. Figures go to stdout, all else to the run folder.
 """
 
-import logging
 import sys
 from pathlib import Path
 from typing import Any
@@ -20,22 +19,22 @@ from unrolled.configuration import (
     command,
     halved_if_out_of_memory,
     in_sweep,
+    interrupted,
     is_child,
     rank_environment,
     this_job,
     to_yaml,
 )
 from unrolled.training.ranks import is_first, processes, run_ranks, started_from_outside
+from unrolled.training.reproduction import compared
 from unrolled.training.results import read_results, show_results, write_provenance
 from unrolled.training.resume import begin
 from unrolled.training.run import run
 
-log = logging.getLogger("train")
-
 
 @command("train")
 def main(config: DictConfig) -> float | None:
-    config, resume, results = this_job(config)
+    config, resume, results, original = this_job(config)
     check_numbers(config)
     folder = Path(config.run_folder)
     if results is not None:
@@ -43,9 +42,9 @@ def main(config: DictConfig) -> float | None:
         return results.get(config.objective.monitor)
     results = halved_if_out_of_memory(train, config, folder, resume=resume)
     if results["status"] == "interrupted":
-        how = f"the same command with sweep.dir={config.sweep.dir}" if in_sweep() else f"train.py resume={folder}"
-        log.info("interrupted; %s goes on", how)
-        raise KeyboardInterrupt
+        interrupted(config)
+    if original is not None:
+        show_results(compared(original, folder))
     if results["status"] != "completed" and not in_sweep():
         sys.exit(1)
     return results.get(config.objective.monitor, float("nan"))

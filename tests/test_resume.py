@@ -9,6 +9,8 @@ import torch
 from killing import Killed, kill
 from scripts import ROOT, TINY, TINY_MODEL, call_script, results, run_script
 
+from unrolled.training.reproduction import differences
+
 BASE = ["attention=gru_att", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "trainer.log_every_n_steps=2", "logger=csv"]
 BASE += ["data.grammar.pairs=100", "schedule=halve_on_plateau", "~callbacks.pictures", "~callbacks.attention_record"]
 OFTEN = ["callbacks.saving.steps=1"]  # 6 steps an epoch
@@ -137,10 +139,30 @@ def test_a_new_training_in_the_folder_of_another_starts_afresh(whole, tmp_path):
     assert_same(tmp_path / "run", whole("epochs"))
 
 
+def test_a_run_is_reproduced_bit_by_bit(whole, tmp_path):
+    run = whole("epochs")
+    done = call_script("train.py", f"reproduce={run}", "hydra.run.dir=again", cwd=tmp_path)
+    assert (done.status, done.stdout.splitlines()[-1].split()[:2]) == (0, ["reproduction", "identical:"])
+    assert_same(tmp_path / "again", run)
+
+
+def test_what_a_reproduction_changes_is_named():
+    before = {"run": "a", "test/bleu": 20.0, "steps": 5, "only": 1, "status": "completed"}
+    after = {"run": "b", "test/bleu": 20.5, "steps": 5, "status": "completed", "new": "x"}
+    assert differences(before, after) == {
+        "test/bleu": "20.0 before, 20.5 now: +0.5",
+        "only": "1 before, None now",
+        "new": "None before, x now",
+    }
+    assert differences(before, before | {"peak_memory_mib": 3}) == {}
+
+
 def test_what_cannot_be_resumed_is_refused_in_one_line(diverged, trained, tmp_path):
     for options, words in (
         (["resume=nowhere"], ["nowhere", "config.yaml"]),
         ([f"resume={diverged}"], ["diverged", "optimizer.lr"]),
+        ([f"reproduce={diverged}"], ["did not complete"]),
+        ([f"reproduce={trained}", "seed=2"], ["seed=2", "own options"]),
         ([f"resume={trained}", "model=bahdanau"], ["model=bahdanau", "trainer.max_epochs"]),
         ([f"resume={trained}", "trainer.precision=bf16-mixed"], ["trainer.precision", "own options"]),
     ):

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import hydra
 import lightning
@@ -224,10 +224,13 @@ class Job(NamedTuple):
     """Whether to go on from the run folder's last checkpoint, rather than to begin."""
     results: dict[str, Any] | None = None
     """Of a run that needs no training any more."""
+    original: Path | None = None
+    """The run that is to be reproduced."""
 
 
 def this_job(config: DictConfig) -> Job:
-    """What the command line asks for: a new run, the rest of one (``resume=RUN``), or a job of a sweep.
+    """What the command line asks for: a new run, the rest of one (``resume=RUN``), one again (``reproduce=RUN``), or a
+    job of a sweep.
 
     A job of a sweep whose folder (``sweep.dir=DIR``) holds it already is not repeated if it has completed or diverged,
     gone on with if it was interrupted, and trained anew if it failed. UserError: no run folder, one that cannot be gone
@@ -237,6 +240,8 @@ def this_job(config: DictConfig) -> Job:
         return Job(config, resume=bool(os.environ.get(RESUMED)))
     if config.resume is not None:
         return _resumed(config)
+    if config.reproduce is not None:
+        return _reproduced(config)
     folder = Path(config.run_folder)
     if not in_sweep():
         return Job(config, resume=False)
@@ -256,24 +261,47 @@ def this_job(config: DictConfig) -> Job:
     return Job(config, resume=found != "failed")
 
 
+def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
+    """What stands on the command line beside ``chosen``; UserError where it is not in ``allowed``."""
+    names = []
+    for override in HydraConfig.get().overrides.task:
+        name, _, _ = override.lstrip("+").partition("=")
+        if name != chosen.partition("=")[0]:
+            names.append(name)
+            if name not in allowed:
+                also = f"; {', '.join(allowed)} may be given beside it, to train longer" if allowed else ""
+                raise UserError(f"{override}: {chosen} takes that run's own options{also}")
+    return names
+
+
+def _reproduced(config: DictConfig) -> Job:
+    """With the run's own configuration, in a new folder. UserError: a run that did not complete."""
+    run, original = read_config(config.reproduce), Path(os.path.abspath(config.reproduce))
+    _overrides(f"reproduce={config.reproduce}", ())
+    if status(original) != "completed":
+        raise UserError(f"reproduce={config.reproduce}: this run did not complete, so that there is nothing to compare")
+    return Job(DictConfig(moved(resolved(run), run.run_folder, config.run_folder)), resume=False, original=original)
+
+
 def _resumed(config: DictConfig) -> Job:
     """With the run's own configuration; longer, if trainer.max_epochs, max_steps or max_time are given."""
     run = read_config(config.resume)
     trainer = resolved(run.trainer)
-    for override in HydraConfig.get().overrides.task:
-        name, _, _ = override.lstrip("+").partition("=")
-        if name != "resume" and name not in LONGER:
-            raise UserError(
-                f"{override}: resume={config.resume} goes on with that run's own options; {', '.join(LONGER)} may be"
-                " given beside it, to train longer"
-            )
-        if name in LONGER:
-            OmegaConf.update(run, name, OmegaConf.select(config, name))
+    for name in _overrides(f"resume={config.resume}", LONGER):
+        OmegaConf.update(run, name, OmegaConf.select(config, name))
     folder = Path(os.path.abspath(config.resume))
     check_resumable(folder)
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
     here = DictConfig(moved(resolved(run), run.run_folder, str(folder)))
     return Job(here, resume=True, results=read_results(folder) if finished else None)
+
+
+def interrupted(config: DictConfig) -> NoReturn:
+    """KeyboardInterrupt, which ends a script with status 130, after a word on what takes up the run or the sweep."""
+    sweep = f"the same command with sweep.dir={config.sweep.dir}"
+    again = sweep if in_sweep() else f"train.py resume={config.run_folder}"
+    log.info("interrupted; %s goes on", again)
+    raise KeyboardInterrupt
 
 
 def is_child() -> bool:
