@@ -13,7 +13,7 @@ from unrolled.training.reproduction import differences
 
 BASE = ["attention=gru_att", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "trainer.log_every_n_steps=2", "logger=csv"]
 BASE += ["data.grammar.pairs=100", "schedule=halve_on_plateau", "~callbacks.pictures", "~callbacks.attention_record"]
-OFTEN = ["callbacks.saving.steps=1"]  # 6 steps an epoch
+OFTEN = ["callbacks.saving.steps=1"]  # 5 steps an epoch
 
 SETTINGS = {
     "epochs": OFTEN,
@@ -27,15 +27,15 @@ SETTINGS = {
 }  # fmt: skip
 MOMENTS = [
     ("epochs", 3, "on_train_batch_start"),
-    ("epochs", 6, "on_train_batch_start"),  # the first of an epoch
-    ("epochs", 6, "on_validation_end"),
-    ("epochs", 12, "on_test_batch_end"),
+    ("epochs", 5, "on_train_batch_start"),  # the first of an epoch
+    ("epochs", 5, "on_validation_end"),
+    ("epochs", 10, "on_test_batch_end"),
     ("rarely", 2, "on_train_batch_end"),  # before any checkpoint
     ("rarely", 6, "on_after_backward"),  # the last of an epoch
     ("validations", 3, "on_train_batch_start"),  # the first after a validation
-    ("validations", 9, "on_validation_batch_end"),
+    ("validations", 8, "on_validation_batch_end"),
     ("accumulation", 2, "on_after_backward"),
-    ("early stopping", 12, "on_test_batch_end"),
+    ("early stopping", 10, "on_test_batch_end"),
     ("alignments", 8, "on_train_batch_end"),
     ("stream", 5, "on_after_backward"),
 ]
