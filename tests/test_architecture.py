@@ -55,7 +55,7 @@ SCRIPTS |= {"interpolate.py", "arpa.py", "align.py"}
         ("hydra", {"unrolled/configuration.py"}),
         ("omegaconf", {"unrolled/configuration.py", *SCRIPTS}),
         ("wandb", {"unrolled/training/loggers.py", "unrolled/training/pictures.py"}),
-        ("sacrebleu", {"unrolled/metrics/translation.py"}),
+        ("sacrebleu", {"unrolled/metrics/translation.py", "unrolled/metrics/significance.py"}),
         ("matplotlib", {"unrolled/training/figures.py", "unrolled/training/gradient_curves.py"}),
     ],
 )
