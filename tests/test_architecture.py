@@ -46,7 +46,9 @@ def test_import_contracts_hold():
 
 
 SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py", "rescore.py"}
-SCRIPTS |= {"interpolate.py", "arpa.py", "align.py"}
+SCRIPTS |= {"interpolate.py", "arpa.py", "align.py", "compare.py"}
+
+FIGURES = ("figures", "gradient_curves", "comparison/figures")
 
 
 @pytest.mark.parametrize(
@@ -56,7 +58,7 @@ SCRIPTS |= {"interpolate.py", "arpa.py", "align.py"}
         ("omegaconf", {"unrolled/configuration.py", *SCRIPTS}),
         ("wandb", {"unrolled/training/loggers.py", "unrolled/training/pictures.py"}),
         ("sacrebleu", {"unrolled/metrics/translation.py", "unrolled/metrics/significance.py"}),
-        ("matplotlib", {"unrolled/training/figures.py", "unrolled/training/gradient_curves.py"}),
+        ("matplotlib", {f"unrolled/training/{name}.py" for name in FIGURES}),
     ],
 )
 def test_only_these_files_know(package, who):

@@ -30,6 +30,7 @@ from lightning.pytorch.loggers import Logger
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
 from torch import nn
+from yaml import YAMLError
 
 from unrolled.data.modules import DataModule
 from unrolled.data.tokenizer import Tokenizer, load_tokenizers
@@ -38,6 +39,7 @@ from unrolled.models.language_model import LanguageModel, NeuralLanguageModel
 from unrolled.models.ngram.model import NgramLanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.settings import Greedy
+from unrolled.training.comparison.sweep import Run, find_runs, read_run
 from unrolled.training.counting import Counting
 from unrolled.training.inference import Member, TrainedLanguageModel, TrainedTranslator, load_weights
 from unrolled.training.loggers import csv_logger
@@ -88,7 +90,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
             logging.basicConfig(
                 level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
             )
-            for chatter in ("lightning.pytorch", "lightning.fabric"):
+            for chatter in ("lightning.pytorch", "lightning.fabric", "fontTools", "sacrebleu"):
                 logging.getLogger(chatter).setLevel(logging.WARNING)
             for notice in LIBRARY_NOTICES:
                 warnings.filterwarnings("ignore", notice)
@@ -187,6 +189,18 @@ def read_config(run: str | None) -> DictConfig:
     config = OmegaConf.load(path)
     assert isinstance(config, DictConfig)
     return config
+
+
+def load_runs(folders: str | list[str] | None) -> list[Run]:
+    """The run folders among ``folders``, see `find_runs`, read. UserError: what `find_runs` refuses."""
+    runs = []
+    for folder in find_runs(folders):
+        try:
+            config = resolved(read_config(str(folder))) if (folder / "config.yaml").is_file() else None
+        except (YAMLError, OmegaConfBaseException, AssertionError):  # damaged, as on a full disk
+            config = None
+        runs.append(read_run(folder, config))
+    return runs
 
 
 def check_numbers(config: DictConfig) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from matplotlib import rc_context
 from matplotlib.figure import Figure
 from matplotlib.font_manager import fontManager
 from matplotlib.ticker import LogFormatter
@@ -92,14 +93,18 @@ def curves_figure(metrics_csv: Path) -> Figure:
 
 
 def save_figure(figure: Figure, path: Path) -> None:
-    """Write ``figure`` as PNG to ``path`` so that a reader sees the old file or the new one, never half of it."""
+    """Write ``figure`` as PNG, or whatever the suffix of ``path`` says, in its place at once, never half of it.
+
+    Fonts in a PDF are TrueType, as publishers want them.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(descriptor, "wb") as file, warnings.catch_warnings():
+        fonts = rc_context({"pdf.fonttype": 42})
+        with os.fdopen(descriptor, "wb") as file, warnings.catch_warnings(), fonts:
             warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box in its place says it
             warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
-            figure.savefig(file, format="png", bbox_inches="tight", pad_inches=0.08)
+            figure.savefig(file, format=path.suffix[1:], bbox_inches="tight", pad_inches=0.08)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
     except BaseException:
