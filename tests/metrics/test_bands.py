@@ -107,6 +107,7 @@ def test_edges_of_shares_keep_sentences_without_reordering_apart(numbers):
     counts = np.histogram(numbers, [*edges, np.inf])[0]
     assert counts.sum() == len(numbers)
     assert len(edges) == 1 or counts.min() >= FEWEST
+    assert all(isinstance(edge, float) for edge in edges)
     zeros = numbers.count(0)
     if zeros >= FEWEST and len(numbers) - zeros >= FEWEST:
         assert counts[0] == zeros

@@ -97,10 +97,10 @@ def even_edges(numbers: Sequence[float], widths: Sequence[float], *, most: int =
     reach = np.quantile(values, 0.99) - (values.min() if whole else 0)
     width = next((w for w in widths if reach <= most * w), widths[-1])
     places = np.arange((values.min() - 1) // width if whole else 0, values.max() // width + 1)
-    edges = (
-        (places * width + 1).astype(int).tolist() if whole else [0.0, TINY, *np.round(places[1:] * width, 6).tolist()]
-    )
-    edges[0] = max(0, edges[0])  # of empty lines
+    if whole:
+        edges = np.maximum(places * width + 1, 0).astype(int).tolist()  # 0: of empty lines
+    else:
+        edges = [0.0, TINY, *np.round(places[1:] * width, 6).tolist()]
     while len(edges) > 1:
         counts = np.histogram(values, [*edges, np.inf])[0]
         least = int(counts.argmin())

@@ -8,16 +8,17 @@ from html import escape
 from pathlib import Path
 
 STYLE = """
-body { font: 16px/1.5 Georgia, 'Times New Roman', serif; max-width: 72em; margin: 2em auto; padding: 0 1em; color: #111;
+body { font: 16px/1.5 Georgia, 'Times New Roman', serif; max-width: 84em; margin: 2em auto; padding: 0 1em; color: #111;
   background: #fff; }
 h1, h2 { font-weight: 600; line-height: 1.2; } h2 { margin-top: 2em; }
 .table { overflow-x: auto; margin: 1em 0; }
-table { border-collapse: collapse; border-top: 2px solid #111; border-bottom: 2px solid #111; font-size: 0.92em;
+table { border-collapse: collapse; border-top: 2px solid #111; border-bottom: 2px solid #111; font-size: 0.9em;
   font-variant-numeric: tabular-nums lining-nums; }
-th { border-bottom: 1px solid #111; font-weight: 600; } th, td { padding: 0.2em 0.6em; text-align: right;
+th { border-bottom: 1px solid #111; font-weight: 600; } th, td { padding: 0.2em 0.5em; text-align: right;
   white-space: nowrap; vertical-align: top; }
 th { white-space: normal; vertical-align: bottom; } .left { text-align: left; } .prose table { width: 100%; }
-.prose td { white-space: normal; } .prose td:first-child { white-space: nowrap; }
+.prose td { white-space: normal; } .prose td:first-child { width: 10em; } .prose td:last-child { width: 3em; }
+@media print { .table { overflow: visible; } }
 figure { margin: 1em 0; } img { max-width: 100%; width: 40em; } figcaption, .note { color: #444; font-size: 0.9em;
   max-width: 48em; }
 """.strip()

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+from matplotlib.transforms import ScaledTranslation
 
 from unrolled.metrics.bands import Band
 
@@ -12,8 +13,8 @@ from unrolled.metrics.bands import Band
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = "osD^vPX*"
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
-INSIDE = 4
-"""Names that fit into the picture; more stand below it."""
+LETTERS = 80
+"""Of a line of the legend."""
 
 
 def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
@@ -21,9 +22,9 @@ def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
 
     ``label`` names the numbers of the sentences. Colours, markers and dashes all differ, for prints in grey.
     """
-    first = next(iter(bands.values()))
-    rows = math.ceil(len(bands) / 2) if len(bands) > INSIDE else 0
-    figure = Figure(figsize=(5.6, 3.7 + 0.19 * rows), dpi=200, layout="constrained")
+    columns = min(len(bands), 4, max(1, LETTERS // (max(map(len, bands)) + 8)))
+    rows = -(-len(bands) // columns)
+    figure = Figure(figsize=(5.6, 3.5 + 0.19 * rows), dpi=200, layout="constrained")
     axes = figure.subplots()
     for place, (name, points) in enumerate(bands.items()):
         color = COLORS[place % len(COLORS)]
@@ -41,18 +42,17 @@ def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
             markersize=5.5,
             markerfacecolor="white" if place % 2 else color,
         )
-    axes.set_xticks([band.center for band in first], [f"{interval(band)}\nn = {band.sentences}" for band in first])
-    axes.tick_params(axis="x", labelsize=8)
+    figure.legend(loc="outside upper center", ncols=columns, frameon=False, fontsize=8, handlelength=3.2)
+    groups = next(iter(bands.values()))
+    axes.set_xticks([band.center for band in groups], [f"{interval(band)}\n{band.sentences}" for band in groups])
+    axes.tick_params(axis="x", labelsize=7.5)
+    left = ScaledTranslation(-6 / 72, -19.5 / 72, figure.dpi_scale_trans)  # of the second line of those labels
+    axes.text(0, 0, "n", transform=axes.transAxes + left, ha="right", va="center", fontsize=7.5, style="italic")
     axes.set_xlabel(label)
     axes.set_ylabel("BLEU")
-    axes.set_ylim(bottom=0 if min(band.lower for points in bands.values() for band in points) < 10 else None)
     axes.grid(axis="y", color="0.9")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    if rows:
-        figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8, handlelength=3.2)
-    else:
-        axes.legend(frameon=False, fontsize=9, handlelength=3.2)
     for text in figure.findobj(Text):
         text.set_parse_math(False)  # a dollar sign is a dollar sign
     return figure
