@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-from fabricated import REFERENCES, SIGNATURES, SOURCES, write_run, write_text_data
+from fabricated import REFERENCES, SIGNATURES, SOURCES, sha256_of, write_run, write_text_data
 from scripts import call_script, results
 
 from unrolled.metrics.significance import paired_tests
@@ -160,6 +160,51 @@ def test_the_sentences_where_the_best_is_worst_and_best(runs):
     best = int(gains.argmax())
     for lines in (SOURCES, REFERENCES, of_seeds("gru_att")[0], of_seeds("bahdanau")[0]):
         assert f"| {' '.join(lines[best].split())} |" in page
+
+
+def test_without_a_baseline_there_are_no_p_values_and_a_line_says_how_to_get_them(runs, caplog):
+    caplog.set_level(logging.INFO)
+    (runs / "comparison").mkdir()
+    (runs / "comparison" / "significance.csv").touch()
+    assert "p (" not in compare(runs.parent).stdout
+    assert "p-values need a baseline: baseline='{attention: bahdanau}'" in caplog.text
+    assert not (runs / "comparison" / "significance.csv").exists()  # of an earlier comparison
+    page = (runs / "comparison" / "comparison.md").read_text(encoding="utf-8")
+    assert "## Sentences where gru\\_att is worst\n" in page  # the better one by itself
+
+
+def test_runs_with_another_test_text_are_in_neither_figures_nor_tests(runs, data, tmp_path, caplog):
+    other = sha256_of(data) | {"test.target": "0" * 64}
+    for seed in range(1, 6):  # more runs than of the baseline's text
+        write_translator(runs, "dot", seed, 0.0, data, sha256=other)
+    done = compare(tmp_path, "baseline={attention: bahdanau}", "output=else/where")
+    assert "dot: another test text" in caplog.text
+    assert "BLEU: none is the best" in caplog.text
+    _, rows = cells(done.stdout)
+    assert (rows["gru_att"]["p (bootstrap)"] <= "1", rows["dot"]["p (bootstrap)"]) == (True, "–")
+    page = (tmp_path / "else" / "where" / "comparison.md").read_text(encoding="utf-8")
+    assert "| source length (words) | sentences | bahdanau | gru\\_att |" in page
+    assert not (runs / "comparison").exists()
+
+
+def test_p_values_are_of_seeds_that_both_have(runs, data, tmp_path, caplog):
+    write_translator(runs, "bahdanau", 3, 0.3, data)
+    write_translator(runs, "gru_att", 4, 0.1, data)
+    write_translator(runs, "dot", 9, 0.2, data)
+    done = compare(tmp_path, "baseline={attention: bahdanau}")
+    tests = [line.split()[:2] for line in done.stdout.split("\n\n")[1].splitlines()[2:]]
+    assert tests == [["gru_att", "1"], ["gru_att", "2"]]
+    assert cells(done.stdout)[1]["dot"]["p (bootstrap)"] == "–"
+    assert "dot: no p-value, as it has no run with a seed of bahdanau (1, 2, 3)" in caplog.text
+
+
+def test_translations_that_are_not_as_many_as_references_are_not_scored(runs, tmp_path, caplog):
+    path = runs / "0-bahdanau-seed1" / "translations" / "test.txt"
+    path.write_text("one line\n", encoding="utf-8")
+    compare(tmp_path)
+    assert "bahdanau: 1 translations of 24 test sentences" in caplog.text
+    page = (runs / "comparison" / "comparison.md").read_text(encoding="utf-8")
+    assert "| source length (words) | sentences | gru\\_att |" in page
 
 
 @pytest.mark.parametrize("change", ["changed", "gone"])

@@ -157,6 +157,8 @@ def _is_terminal() -> bool:
 def notices(comparison: Comparison) -> list[str]:
     """What a reader of the tables should know: runs that are left out, figures that are missing or not comparable."""
     lines = [f"{run.folder}: {why}; left out" for run, why in comparison.left_out]
+    if comparison.baseline is not None:
+        lines += _unpaired(comparison.groups, comparison.baseline)
     for measure in MEASURES:
         for group in comparison.groups:
             without = [run for run in group.runs if run.results.get(measure.name) is None]
@@ -166,6 +168,16 @@ def notices(comparison: Comparison) -> list[str]:
         if not comparison.comparable(measure):
             lines.append(f"{measure.title}: none is the best, as {' or '.join(measure.alike)} differ or are not known")
     return lines
+
+
+def _unpaired(groups: Sequence[Group], baseline: Group) -> list[str]:
+    """Which groups have no seed in common with the baseline."""
+    others = baseline.by_seed()
+    return [
+        f"{group.label}: no p-value, as it has no run with a seed of {baseline.label} ({', '.join(map(str, others))})"
+        for group in groups
+        if group.spread(BLEU.name) and not group.by_seed().keys() & others.keys()
+    ]
 
 
 def comparison_folder(runs: Sequence[Run]) -> Path:

@@ -49,12 +49,14 @@ def read_translations(
             f"{'; '.join(others)}: another test text, or BLEU over other tokens, than {groups[chosen][0].label}"
         )
     try:
-        return _read(groups[chosen], data_of, align), notices
+        return _read(groups[chosen], data_of, align, notices), notices
     except UserError as problem:
         return None, [*notices, str(problem)]
 
 
-def _read(groups: Sequence[Group], data_of: Callable[[Path], DataModule], align: int) -> Translated:
+def _read(
+    groups: Sequence[Group], data_of: Callable[[Path], DataModule], align: int, notices: list[str]
+) -> Translated | None:
     run = groups[0].runs[0]
     data = data_of(run.folder)
     now = data.text_fingerprint()
@@ -62,12 +64,18 @@ def _read(groups: Sequence[Group], data_of: Callable[[Path], DataModule], align:
         raise UserError(f"{run.folder}: the test text has changed since this run translated it; put the old one back")
     sources, references = data.sources("test"), data.references("test")
     hypotheses = {run.folder: list(read_lines(_file(run))) for group in groups for run in group.runs}
-    for folder, lines in hypotheses.items():
-        if len(lines) != len(references):
-            raise UserError(f"{folder}: {len(lines)} translations of {len(references)} test sentences")
+    whole = []
+    for group in groups:
+        lengths = {len(hypotheses[run.folder]) for run in group.runs}
+        if lengths == {len(references)}:
+            whole.append(group)
+        else:
+            notices.append(f"{group.label}: {min(lengths)} translations of {len(references)} test sentences")
+    if not whole:
+        return None
     gold = data.gold("test")
     return Translated(
-        groups=groups,
+        groups=whole,
         sources=sources,
         references=references,
         hypotheses=hypotheses,
