@@ -29,7 +29,7 @@ def main(config: DictConfig) -> None:
     lines = [*notices(comparison), *unread]
     for line in lines:
         log.warning("%s", line)
-    folder = Path(options["output"]) if options["output"] else comparison_folder(runs)
+    folder = Path(str(options["output"])) if options["output"] else comparison_folder(runs)
     sys.stdout.write(report.write(folder, comparison, translated, lines))
     if options["baseline"] is None and translated is not None and len(translated.groups) > 1:
         log.info("p-values need a baseline: %s", translated.groups[0].named())

@@ -245,11 +245,13 @@ def test_language_models_have_a_perplexity_and_nothing_else(tmp_path, caplog):
             figures = {"test/perplexity": perplexity * factor, "parameters": 9}
             write_run(tmp_path / "sweep" / f"{model}{seed}", results=figures, **chosen)
     head, rows = cells(compare(tmp_path).stdout)
+    assert not [record for record in caplog.records if record.levelno >= logging.WARNING]
     assert head == ["model", "runs", "perplexity", "parameters"]
     assert rows["rnn_lm"]["perplexity"] == "71.00 ± 1.41"
     page = (tmp_path / "sweep" / "comparison" / "comparison.md").read_text(encoding="utf-8")
     assert "**71.00 ± 1.41**" in page
-    assert not caplog.records or caplog.records[-1].levelno < logging.WARNING
+    assert "p (" not in compare(tmp_path, "baseline={model: rnn_lm}").stdout
+    assert "baseline rnn_lm: no p-values, as not all of its runs have a BLEU" in caplog.text
 
 
 def test_bold_stands_on_a_terminal_alone(runs, monkeypatch):
@@ -272,6 +274,8 @@ def test_bold_stands_on_a_terminal_alone(runs, monkeypatch):
         (["runs=sweep", "baseline={attention: dot}"], "baseline: attention=dot fits 0 of 1 groups"),
         (["runs=sweep", "baseline=nowhere"], "baseline=nowhere is none of the completed runs"),
         (["runs=sweep", "bootstrap=0"], "bootstrap=0: give a whole number from 1"),
+        (["runs=sweep", "align=all"], "align=all: give a whole number from 0"),
+        (["runs=sweep", "output=sweep/a/config.yaml"], "sweep/a/config.yaml: cannot be written"),
         (["runs=sweep", "edges=3"], "edges=3: give whole numbers"),
     ],
 )

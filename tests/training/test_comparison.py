@@ -38,7 +38,7 @@ def test_lists_are_values_and_paths_of_the_run_are_alike():
 
 
 def test_the_seed_and_what_comes_from_it_vary_nothing():
-    names = ["seed", "data.module.seed", "name", "logger.group", "cache", "sweep.dir"]
+    names = ["seed", "data.module.seed", "name", "logger", "logger.group", "cache", "sweep.dir"]
     assert titles([run(**dict.fromkeys(names, number)) for number in (1, 2)]) == []
 
 

@@ -42,7 +42,7 @@ def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
             markersize=5.5,
             markerfacecolor="white" if place % 2 else color,
         )
-    figure.legend(loc="outside upper center", ncols=columns, frameon=False, fontsize=8, handlelength=3.2)
+    figure.legend(loc="outside upper center", ncols=columns, frameon=False, fontsize=8, handlelength=4)
     groups = next(iter(bands.values()))
     axes.set_xticks([band.center for band in groups], [f"{interval(band)}\n{band.sentences}" for band in groups])
     axes.tick_params(axis="x", labelsize=7.5)

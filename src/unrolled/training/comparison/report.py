@@ -71,8 +71,14 @@ class Report:
 
     def write(self, folder: Path, comparison: Comparison, translated: Translated | None, notices: Sequence[str]) -> str:
         """Write the files into ``folder``, with ``notices`` for the reader; returns the tables for a terminal."""
-        for name in OPTIONAL:
-            (folder / name).unlink(missing_ok=True)  # from another comparison
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in OPTIONAL:
+                (folder / name).unlink(missing_ok=True)  # from another comparison
+        except OSError as problem:
+            raise UserError(
+                f"{folder}: cannot be written ({problem.strerror}); give another with output=..."
+            ) from problem
         pairs = self._pairs(comparison, translated)
         summary = tables.summary(comparison, pairs)
         blocks: list[Block] = [summary, Paragraph(SPREAD)]
@@ -84,7 +90,7 @@ class Report:
             shown += f"\nagainst {comparison.baseline.label}\n" + _text(tables.tests(pairs))
             write_text(folder / "significance.csv", tables.tests_comma_separated(pairs))
         if notices:
-            blocks += [Heading("Left out"), *map(Paragraph, notices)]
+            blocks += [Heading("Notes"), *map(Paragraph, notices)]
         if translated is not None:
             for name, what, bands in self._bands(translated):
                 caption = BANDS.format(what=what, samples=self.bootstrap)
@@ -172,6 +178,8 @@ def notices(comparison: Comparison) -> list[str]:
 
 def _unpaired(groups: Sequence[Group], baseline: Group) -> list[str]:
     """Which groups have no seed in common with the baseline."""
+    if not baseline.spread(BLEU.name):
+        return [f"baseline {baseline.label}: no p-values, as not all of its runs have a BLEU"]
     others = baseline.by_seed()
     return [
         f"{group.label}: no p-value, as it has no run with a seed of {baseline.label} ({', '.join(map(str, others))})"

@@ -59,9 +59,9 @@ def find_runs(runs: str | list[str] | None) -> list[Path]:
 
 
 def read_run(folder: Path, config: Mapping[str, Any] | None) -> Run:
-    """What the files of a run folder say; ``config`` is its resolved configuration, None if there is none."""
+    """What the files of a run folder say; ``config`` is its resolved configuration, None for none to be read."""
     if config is None:
-        return Run(folder, "incomplete, without config.yaml")
+        return Run(folder, "incomplete, without a sound config.yaml")
     provenance = _json(folder / "provenance.json")
     results = _json(folder / "results.json")
     return Run(

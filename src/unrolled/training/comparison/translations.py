@@ -27,6 +27,8 @@ def read_translations(
     ``data_of`` gives the data of a run folder. Without known links they are found, if training and test text together
     have no more than ``align`` pairs of lines. None where no group can be read.
     """
+    if not isinstance(align, int) or align < 0:
+        raise UserError(f"align={align}: give a whole number from 0")
     notices = []
     groups: dict[tuple[Any, ...], list[Group]] = {}
     for group in comparison.groups:
@@ -87,11 +89,12 @@ def _read(
 
 def _find(data: DataModule, align: int) -> list[Links] | None:
     """Links of the test text, by an aligner that saw the training text too: a test text alone is too short for it."""
-    sides = [[*side("train"), *(test := side("test"))] for side in (data.sources, data.references)]
-    if len(sides[0]) > align:
-        log.info("amount of reordering: %d pairs of lines are more than align=%d", len(sides[0]), align)
+    train, test = ((data.sources(split), data.references(split)) for split in ("train", "test"))
+    pairs = len(train[0]) + len(test[0])
+    if pairs > align:
+        log.info("no known links, and %d pairs of lines are more than align=%d: no figure of reordering", pairs, align)
         return None
-    return Aligner().align(*sides)[-len(test) :]
+    return Aligner().align(train[0] + test[0], train[1] + test[1])[len(train[0]) :]
 
 
 def _file(run: Run) -> Path:
