@@ -46,7 +46,9 @@ def test_import_contracts_hold():
 
 
 SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py", "rescore.py"}
-SCRIPTS |= {"interpolate.py", "arpa.py", "align.py", "inspect.py"}
+SCRIPTS |= {"interpolate.py", "arpa.py", "align.py", "inspect.py", "compare.py"}
+
+FIGURES = ("figures", "fonts", "gradient_curves", "comparison/figures")
 
 
 @pytest.mark.parametrize(
@@ -55,8 +57,8 @@ SCRIPTS |= {"interpolate.py", "arpa.py", "align.py", "inspect.py"}
         ("hydra", {"unrolled/configuration.py"}),
         ("omegaconf", {"unrolled/configuration.py", *SCRIPTS}),
         ("wandb", {"unrolled/training/loggers.py", "unrolled/training/pictures.py"}),
-        ("sacrebleu", {"unrolled/metrics/translation.py"}),
-        ("matplotlib", {f"unrolled/training/{name}.py" for name in ("figures", "fonts", "gradient_curves")}),
+        ("sacrebleu", {"unrolled/metrics/translation.py", "unrolled/metrics/significance.py"}),
+        ("matplotlib", {f"unrolled/training/{name}.py" for name in FIGURES}),
     ],
 )
 def test_only_these_files_know(package, who):

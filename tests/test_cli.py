@@ -605,6 +605,17 @@ def test_a_sweep_gives_one_run_folder_a_job(sweep):
     assert {path.name for path in (sweep.parent / "outputs").iterdir()} == {"cache"}
 
 
+def test_a_sweep_is_compared(sweep, tmp_path):
+    done = run_script("compare.py", f"runs={sweep}", f"output={tmp_path}", "bootstrap=40", cwd=tmp_path)
+    head, (first, *_) = done.stdout.splitlines()[0], done.stdout.splitlines()[1:]
+    bleu = [results(sweep / f"{job}-cgru-gru_att-reorder-seed{job}")["test/bleu"] for job in (0, 1)]
+    assert first.startswith("cgru-gru_att  ")
+    assert f"  2  {np.mean(bleu):.2f} ± {np.std(bleu, ddof=1):.2f}  " in first
+    assert {"chrF", "TER", "perplexity", "AER,", "parameters", "tokens/s", "memory,"} <= set(head.split())
+    assert len(done.stderr.splitlines()) == 1, done.stderr  # where it was written
+    assert (tmp_path / "bleu-by-reordering.png").stat().st_size > 10000
+
+
 @pytest.mark.slow
 def test_two_processes_share_one_run_folder(tmp_path):
     more = [*PLAIN[:-1], "trainer.max_epochs=2"]

@@ -78,12 +78,17 @@ def test_a_diverged_job_is_recorded_and_the_sweep_goes_on(tmp_path):
 def test_out_of_memory_is_tried_once_more_with_half_the_batches(hardware, tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))  # for the processes of ddp_cpu
     full = kill(tmp_path, 3, "on_after_backward", "Full")
-    done = call_script("train.py", *BASE, *full, f"hardware={hardware}", "hydra.run.dir=run", cwd=tmp_path)
+    sweep = ["-m", *BASE, *full, f"hardware={hardware}", "sweep.dir=jobs"]
+    done = call_script("train.py", *sweep, cwd=tmp_path)
     assert done.status == 0, done.stderr
-    config = yaml.safe_load((tmp_path / "run" / "config.yaml").read_text(encoding="utf-8"))
+    run = tmp_path / "jobs" / ONE
+    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
     assert (config["data"]["max_tokens"], config["data"]["module"]["max_tokens"]) == (100, 100)
     assert config["trainer"]["accumulate_grad_batches"] == 2
-    assert results(tmp_path / "run")["status"] == "completed"
+    assert results(run)["status"] == "completed"
+    before = stamps(tmp_path / "jobs")
+    assert call_script("train.py", *sweep, cwd=tmp_path).status == 0  # again, it is the same job all the same
+    assert stamps(tmp_path / "jobs") == before
 
 
 @pytest.mark.slow

@@ -31,6 +31,7 @@ from lightning.pytorch.loggers import Logger
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
 from torch import nn
+from yaml import YAMLError
 
 from unrolled.data.modules import DataModule
 from unrolled.data.tokenizer import Tokenizer, load_tokenizers
@@ -39,6 +40,7 @@ from unrolled.models.language_model import LanguageModel, NeuralLanguageModel
 from unrolled.models.ngram.model import NgramLanguageModel
 from unrolled.models.translator import Translator
 from unrolled.search.settings import Greedy
+from unrolled.training.comparison.sweep import Run, find_runs, read_run
 from unrolled.training.counting import Counting
 from unrolled.training.curves import Curves
 from unrolled.training.inference import Member, TrainedLanguageModel, TrainedTranslator, load_weights
@@ -115,7 +117,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
             logging.basicConfig(
                 level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
             )
-            for chatter in ("lightning.pytorch", "lightning.fabric"):
+            for chatter in ("lightning.pytorch", "lightning.fabric", "fontTools", "sacrebleu"):
                 logging.getLogger(chatter).setLevel(logging.WARNING)
             for notice in LIBRARY_NOTICES:
                 warnings.filterwarnings("ignore", notice)
@@ -249,7 +251,8 @@ def this_job(config: DictConfig) -> Job:
         config.logger.group = Path(config.sweep.dir).name
     if not (folder / "config.yaml").is_file():
         return Job(config, resume=False)
-    if resolved(read_config(str(folder))) != resolved(config):
+    saved = read_config(str(folder))
+    if resolved(saved) not in (resolved(config), resolved(_halved(config))):  # it may have run out of memory
         raise UserError(
             f"sweep.dir={config.sweep.dir}: {folder.name} holds another configuration: give the options of that sweep,"
             " or another sweep.dir"
@@ -257,8 +260,8 @@ def this_job(config: DictConfig) -> Job:
     found = status(folder)
     if found in ("completed", "diverged"):
         log.info("%s has %s: nothing to do", folder, found)
-        return Job(config, resume=True, results=read_results(folder))
-    return Job(config, resume=found != "failed")
+        return Job(saved, resume=True, results=read_results(folder))
+    return Job(saved, resume=True) if found != "failed" else Job(config, resume=False)
 
 
 def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
@@ -314,6 +317,16 @@ def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
     return {RESOLVED: str(folder / "config.yaml"), RESUMED: "1" if resume else ""}
 
 
+def _halved(config: DictConfig) -> DictConfig:
+    """With half the token budget, and twice the batches an update."""
+    less = DictConfig(resolved(config))
+    if "max_tokens" in config.data:
+        for path in ("data.max_tokens", "data.module.max_tokens"):
+            OmegaConf.update(less, path, config.data.max_tokens // 2)
+    less.trainer.accumulate_grad_batches = 2 * config.trainer.accumulate_grad_batches
+    return less
+
+
 def halved_if_out_of_memory(
     train: Callable[..., dict[str, Any]], config: DictConfig, folder: Path, *, resume: bool
 ) -> dict[str, Any]:
@@ -329,12 +342,21 @@ def halved_if_out_of_memory(
             raise
         if started_from_outside():
             sys.exit(OUT_OF_MEMORY)
-    less = DictConfig(resolved(config))
-    for path in ("data.max_tokens", "data.module.max_tokens"):
-        OmegaConf.update(less, path, config.data.max_tokens // 2)
-    less.trainer.accumulate_grad_batches = 2 * config.trainer.accumulate_grad_batches
+    less = _halved(config)
     log.warning("out of memory: once more from the beginning, with data.max_tokens=%d", less.data.max_tokens)
     return train(less, folder, resume=False)
+
+
+def load_runs(folders: str | list[str] | None) -> list[Run]:
+    """The run folders among ``folders``, see `find_runs`, read. UserError: what `find_runs` refuses."""
+    runs = []
+    for folder in find_runs(folders):
+        try:
+            config = resolved(read_config(str(folder))) if (folder / "config.yaml").is_file() else None
+        except (YAMLError, OmegaConfBaseException, AssertionError):  # damaged, as on a full disk
+            config = None
+        runs.append(read_run(folder, config))
+    return runs
 
 
 def check_numbers(config: DictConfig) -> None:

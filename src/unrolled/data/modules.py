@@ -263,16 +263,21 @@ class DataModule(lightning.LightningDataModule):
         """Write the tokenizers to ``folder``/source and ``folder``/target, for `load_tokenizers`."""
         save_tokenizers(folder, self.source_tokenizer, self.target_tokenizer)
 
-    def fingerprint(self) -> dict[str, str]:
-        """SHA-256 of all text files and tokenizers."""
-        text = {
+    def text_fingerprint(self) -> dict[str, str]:
+        """SHA-256 of all text files, as they are now: of "train.source", "test.target" and so on."""
+        return {
             f"{split}.{side}": self._hashes[path]
             for split, files in self._files.items()
             for side, path in (("source", files.source), ("target", files.target))
             if path is not None
         }
+
+    def fingerprint(self) -> dict[str, str]:
+        """SHA-256 of all text files and tokenizers."""
         tokenizers = {"source": self.source_tokenizer, "target": self.target_tokenizer}
-        return text | {f"tokenizer.{side}": each.sha256 for side, each in tokenizers.items() if each is not None}
+        return self.text_fingerprint() | {
+            f"tokenizer.{side}": each.sha256 for side, each in tokenizers.items() if each is not None
+        }
 
 
 def _key(*parts: object) -> str:

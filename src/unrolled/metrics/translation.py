@@ -38,8 +38,8 @@ def translation_scores(
     for BLEU alone, as the command's -lc. UserError for a ``tokenize`` that sacreBLEU does not have, ValueError for
     sequences that are empty or not equally long.
     """
-    _check_lengths(hypotheses, references)
-    bleu, chrf, ter = _bleu(tokenize, lowercase), CHRF(), TER()
+    check_lengths(hypotheses, references)
+    bleu, chrf, ter = bleu_metric(tokenize, lowercase), CHRF(), TER()
     ter.num_refs = 1  # known to signatures only after scoring, and TER is scored late
     return TranslationScores(
         bleu=float(bleu.corpus_score(hypotheses, [references]).score),
@@ -58,7 +58,7 @@ def bleu_statistics(
     hypotheses: Sequence[str], reference: str, *, tokenize: str = "13a", lowercase: bool = False
 ) -> list[list[int]]:
     """For each translation of one sentence what BLEU adds up: matches and totals of 1- to 4-grams, both lengths."""
-    bleu = _bleu(tokenize, lowercase)
+    bleu = bleu_metric(tokenize, lowercase)
     bleu.effective_order = True  # no warning: the scores of single sentences are not looked at
     scores = [bleu.sentence_score(hypothesis, [reference]) for hypothesis in hypotheses]
     return [[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores]
@@ -95,28 +95,37 @@ def bleu_by_length(
     without sentences are left out. ValueError for sequences that are empty or not equally long, or a length below all
     edges.
     """
-    _check_lengths(hypotheses, references, source_lengths)
+    check_lengths(hypotheses, references, source_lengths)
     if min(source_lengths) < edges[0]:
         raise ValueError(f"a source of {min(source_lengths)} words is shorter than the first edge, {edges[0]}")
     groups = []
     for low, high in zip(edges, [*(edge - 1 for edge in edges[1:]), math.inf]):
         rows = [row for row, length in enumerate(source_lengths) if low <= length <= high]
         if rows:
-            score = _bleu(tokenize, lowercase).corpus_score(
+            score = bleu_metric(tokenize, lowercase).corpus_score(
                 [hypotheses[row] for row in rows], [[references[row] for row in rows]]
             )
             groups.append(LengthBLEU(low, high, len(rows), float(score.score)))
     return groups
 
 
-def _bleu(tokenize: str, lowercase: bool) -> BLEU:
+def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
+    """chrF of every sentence by itself, in percent."""
+    check_lengths(hypotheses, references)
+    chrf = CHRF()
+    return [float(chrf.sentence_score(one, [other]).score) for one, other in zip(hypotheses, references)]
+
+
+def bleu_metric(tokenize: str, lowercase: bool) -> BLEU:
+    """sacreBLEU's BLEU; UserError for a ``tokenize`` that it does not have."""
     if tokenize not in BLEU.TOKENIZERS:
         raise UserError(f"data.bleu_tokenize={tokenize}: sacreBLEU has {', '.join(sorted(BLEU.TOKENIZERS))}")
     # force: no warning about tokenised text where we were told that it is tokenised
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")
 
 
-def _check_lengths(hypotheses: Sequence[str], references: Sequence[str], *more: Sequence[int]) -> None:
+def check_lengths(hypotheses: Sequence[str], references: Sequence[str], *more: Sequence[int]) -> None:
+    """ValueError for sequences that are empty or not equally long."""
     lengths = [len(part) for part in (hypotheses, references, *more)]
     if len(set(lengths)) > 1:
         raise ValueError(f"hypotheses, references and lengths must be equally many, not {lengths}")

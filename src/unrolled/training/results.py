@@ -8,13 +8,14 @@ import resource
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
+BOLD = "\x1b[1m{}\x1b[0m"
 PACKAGES = ("torch", "lightning", "hydra-core", "omegaconf", "wandb", "sentencepiece", "sacrebleu", "numpy")
 
 
@@ -52,12 +53,17 @@ def read_results(folder: Path) -> dict[str, Any]:
     return results
 
 
-def table(rows: Sequence[Sequence[str]]) -> str:
-    """``rows`` as lines, their first column to the left and all others to the right, two spaces between."""
+def table(rows: Sequence[Sequence[str]], *, left: int = 1, bold: Collection[tuple[int, int]] = ()) -> str:
+    """``rows`` as lines, their first ``left`` columns to the left and all others to the right, two spaces between.
+
+    Cells at (row, column) of ``bold`` are so on a terminal: they have its codes around them.
+    """
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []
-    for first, *others in rows:
-        cells = [f"{first:{widths[0]}}", *(f"{cell:>{width}}" for cell, width in zip(others, widths[1:], strict=True))]
+    for number, row in enumerate(rows):
+        cells = [f"{cell:{'<' if place < left else '>'}{widths[place]}}" for place, cell in enumerate(row)]
+        cells[-1] = cells[-1].rstrip()
+        cells = [BOLD.format(cell) if (number, place) in bold else cell for place, cell in enumerate(cells)]
         lines.append("  ".join(cells).rstrip() + "\n")
     return "".join(lines)
 

@@ -1,0 +1,110 @@
+"""BLEU of groups of sentences, by length or anything else that is a number, with confidence bands.
+
+Letters: R runs of one system, N sentences, B resamples.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unrolled.metrics.translation import bleu_of_statistics, bleu_statistics
+
+SEED = 12345
+"""Of resampling; sacreBLEU's."""
+TINY = 1e-9
+"""Above 0, and below any share that counts give."""
+FEWEST = 10
+"""Sentences of a group that is made by `even_edges`: BLEU and band of fewer mean nothing."""
+
+
+class Band(NamedTuple):
+    """BLEU of the sentences with a number from ``low`` to below ``high``, and its 95 % confidence interval.
+
+    ``center``: halfway from low to the last number that belongs here, or the median of a group without end.
+    """
+
+    low: float
+    high: float
+    center: float
+    sentences: int
+    bleu: float
+    lower: float
+    upper: float
+
+
+def run_statistics(
+    hypotheses: Sequence[Sequence[str]], references: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False
+) -> npt.NDArray[np.int64]:
+    """`bleu_statistics` ``(R, N, 10)`` of the translations of R runs. ValueError: not equally many lines."""
+    rows = [
+        bleu_statistics(translations, reference, tokenize=tokenize, lowercase=lowercase)
+        for reference, *translations in zip(references, *hypotheses, strict=True)
+    ]
+    return np.array(rows, dtype=np.int64).transpose(1, 0, 2)
+
+
+def bleu_bands(
+    statistics: npt.NDArray[np.int64], numbers: Sequence[float], edges: Sequence[float], *, samples: int
+) -> list[Band]:
+    """BLEU of each group of sentences, the mean over runs of each run's corpus BLEU, with bootstrapped bands.
+
+    ``statistics (R, N, 10)`` of `run_statistics`, ``numbers (N,)``; ``edges``, rising, are the smallest numbers of the
+    groups, the last of which is open. Groups without sentences are left out.
+
+    The interval has the middle 95 % of ``samples`` means (percentile bootstrap, Efron & Tibshirani 1993), for each of
+    which the group's sentences and, where there are several, the runs are both drawn with replacement. It covers what
+    other sentences and, as far as few runs can tell, other seeds would change; of one run, other sentences alone.
+    Sentences are drawn alike for every system that has the same numbers.
+    """
+    values = np.asarray(numbers)
+    whole = np.issubdtype(values.dtype, np.integer)
+    bands = []
+    for low, high in zip(edges, [*edges[1:], math.inf]):
+        rows = np.flatnonzero((values >= low) & (values < high))
+        if len(rows) == 0:
+            continue
+        means = _resampled(statistics[:, rows], samples)
+        center = float(np.median(values[rows])) if math.isinf(high) else (low + high - whole) / 2
+        score = float(np.mean([bleu_of_statistics(run.sum(axis=0)) for run in statistics[:, rows]]))
+        lower, upper = np.percentile(means, (2.5, 97.5)).tolist()
+        bands.append(Band(low, high, center, len(rows), score, lower, upper))
+    return bands
+
+
+def _resampled(statistics: npt.NDArray[np.int64], samples: int) -> npt.NDArray[np.float64]:
+    """Means over runs ``(B,)`` of BLEU, of drawn sentences and drawn runs. ``statistics (R, N, 10)``."""
+    runs, sentences, _ = statistics.shape
+    rng = np.random.default_rng(SEED)
+    # how often each sentence is drawn (B, N), the same for all runs; then which runs (B, R)
+    drawn = rng.multinomial(sentences, np.full(sentences, 1 / sentences), size=samples)
+    chosen = rng.integers(runs, size=(samples, runs))
+    scores = np.array([[bleu_of_statistics(sums) for sums in drawn @ run] for run in statistics])
+    return scores[chosen, np.arange(samples)[:, None]].mean(axis=1)
+
+
+def even_edges(numbers: Sequence[float], widths: Sequence[float], *, most: int = 8) -> list[float]:
+    """Edges of groups of one of ``widths``, rising, so that about ``most`` groups hold 99 % of the numbers.
+
+    Of whole numbers groups are 1 to w, w + 1 to 2 w and so on. Of others they are 0 to w, w to 2 w, and before them
+    those of exactly 0, as sentences without any reordering are a kind of their own. A group of less than FEWEST joins
+    the one before it, the first the one behind it.
+    """
+    values = np.asarray(numbers)
+    whole = np.issubdtype(values.dtype, np.integer)
+    reach = np.quantile(values, 0.99) - (values.min() if whole else 0)
+    width = next((w for w in widths if reach <= most * w), widths[-1])
+    places = np.arange((values.min() - 1) // width if whole else 0, values.max() // width + 1)
+    if whole:
+        edges = np.maximum(places * width + 1, 0).astype(int).tolist()  # 0: of empty lines
+    else:
+        edges = [0.0, TINY, *np.round(places[1:] * width, 6).tolist()]
+    while len(edges) > 1:
+        counts = np.histogram(values, [*edges, np.inf])[0]
+        least = int(counts.argmin())
+        if counts[least] >= FEWEST:
+            break
+        del edges[least or 1]
+    return edges

@@ -1,0 +1,1 @@
+"""Several runs beside each other, as compare.py shows them."""

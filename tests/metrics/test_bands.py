@@ -1,0 +1,121 @@
+import math
+import random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sacrebleu.metrics import BLEU
+
+from unrolled.metrics.bands import FEWEST, bleu_bands, even_edges, run_statistics
+from unrolled.metrics.translation import bleu_by_length
+
+WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
+EDGES = [1, 6, 9]
+
+
+def system(noise, seed, number=60):
+    """References, and translations of which a share of the words is another one."""
+    texts, errors = random.Random(7), random.Random(seed)
+    references = [[texts.choice(WORDS) for _ in range(texts.randint(4, 12))] for _ in range(number)]
+    translations = [[errors.choice(WORDS) if errors.random() < noise else word for word in line] for line in references]
+    return [" ".join(line) for line in references], [" ".join(line) for line in translations]
+
+
+def lengths(lines):
+    return [len(line.split()) for line in lines]
+
+
+def bands_of(runs, references, **options):
+    return bleu_bands(run_statistics(runs, references), lengths(references), EDGES, **({"samples": 200} | options))
+
+
+def test_bleu_is_the_mean_over_runs_of_the_corpus_bleu_of_a_group():
+    references, first = system(0.2, 1)
+    _, second = system(0.5, 2)
+    bands = bands_of([first, second], references)
+    each = [bleu_by_length(run, references, lengths(references), EDGES) for run in (first, second)]
+    assert [band.sentences for band in bands] == [group.sentences for group in each[0]]
+    for band, one, other in zip(bands, *each, strict=True):
+        assert band.bleu == pytest.approx((one.bleu + other.bleu) / 2)
+        assert band.lower < band.bleu < band.upper
+
+
+def test_the_band_of_one_run_is_the_bootstrap_over_sentences():
+    """Again with sacreBLEU's own corpus score of drawn lines, and other draws."""
+    references, run = system(0.3, 1)
+    (band,) = bleu_bands(run_statistics([run], references), lengths(references), [1], samples=4000)
+    rng, metric = random.Random(5), BLEU()
+    scores = []
+    for _ in range(1500):
+        rows = rng.choices(range(len(run)), k=len(run))
+        scores.append(metric.corpus_score([run[row] for row in rows], [[references[row] for row in rows]]).score)
+    assert [band.lower, band.upper] == pytest.approx(np.percentile(scores, [2.5, 97.5]).tolist(), abs=0.7)
+
+
+def test_the_band_of_several_runs_spans_runs_that_differ():
+    references, good = system(0.05, 1)
+    _, bad = system(0.6, 2)
+    alone = [bands_of([run], references)[0] for run in (bad, good)]
+    (together, *_) = bands_of([bad, good], references)
+    assert together.lower < alone[0].upper
+    assert together.upper > alone[1].lower
+    (same, *_) = bands_of([good, good], references)
+    assert (same.lower, same.upper) == pytest.approx((alone[1].lower, alone[1].upper), rel=0.02)
+
+
+def test_bands_are_the_same_every_time_and_narrower_for_more_sentences():
+    references, run = system(0.3, 1, number=400)
+    whole = bleu_bands(run_statistics([run], references), lengths(references), [1], samples=300)
+    assert whole == bleu_bands(run_statistics([run], references), lengths(references), [1], samples=300)
+    part = bleu_bands(run_statistics([run[:25]], references[:25]), lengths(references[:25]), [1], samples=300)
+    assert whole[0].upper - whole[0].lower < (part[0].upper - part[0].lower) / 2
+
+
+def test_sentences_without_variation_have_no_band_and_empty_groups_are_left_out():
+    statistics = run_statistics([["a b c d e"] * 12], ["a b c d x"] * 12)
+    (band,) = bleu_bands(statistics, [5] * 12, [0, 4, 6, 9], samples=50)
+    assert (band.low, band.high, band.center, band.sentences) == (4, 6, 4.5, 12)
+    assert (band.lower, band.upper) == pytest.approx((band.bleu, band.bleu))
+
+
+def test_a_group_without_end_stands_at_its_median():
+    statistics = run_statistics([["a b c d e"] * 4], ["a b c d x"] * 4)
+    (band,) = bleu_bands(statistics, [10, 11, 14, 200], [0, 9], samples=5)
+    assert (band.center, band.high) == (12.5, math.inf)
+
+
+def test_every_run_must_have_every_line():
+    with pytest.raises(ValueError, match="argument 2 is shorter"):
+        run_statistics([["a"]], ["a", "b"])
+
+
+@given(st.lists(st.integers(0, 120), min_size=1, max_size=300))
+def test_edges_of_lengths_hold_every_sentence_in_groups_that_are_not_too_small(numbers):
+    edges = even_edges(numbers, (1, 2, 5, 10, 20, 50))
+    assert edges == sorted(set(edges))
+    assert edges[0] <= min(numbers)
+    counts = np.histogram(numbers, [*edges, np.inf])[0]
+    assert counts.sum() == len(numbers)
+    assert len(edges) == 1 or counts.min() >= FEWEST
+    assert all(isinstance(edge, int) for edge in edges)
+
+
+@given(st.lists(st.integers(0, 20).map(lambda number: number / 20), min_size=1, max_size=200))
+def test_edges_of_shares_keep_sentences_without_reordering_apart(numbers):
+    edges = even_edges(numbers, (0.02, 0.05, 0.1, 0.2))
+    counts = np.histogram(numbers, [*edges, np.inf])[0]
+    assert counts.sum() == len(numbers)
+    assert len(edges) == 1 or counts.min() >= FEWEST
+    assert all(isinstance(edge, float) for edge in edges)
+    zeros = numbers.count(0)
+    if zeros >= FEWEST and len(numbers) - zeros >= FEWEST:
+        assert counts[0] == zeros
+
+
+def test_edges_are_round():
+    rng = np.random.default_rng(0)
+    assert even_edges(rng.integers(5, 31, 2000).tolist(), (1, 2, 5, 10)) == [1, 6, 11, 16, 21, 26]
+    assert even_edges(rng.integers(1, 58, 2000).tolist(), (1, 2, 5, 10)) == [1, 11, 21, 31, 41, 51]
+    shares = even_edges(rng.integers(0, 50, 2000) / 100, (0.02, 0.05, 0.1))
+    assert [round(edge, 3) for edge in shares] == [0, 0, 0.1, 0.2, 0.3, 0.4]
