@@ -106,6 +106,14 @@ def test_a_signal_ends_training_and_loses_nothing(how, where, whole, tmp_path):
     assert_same(tmp_path / "run", whole("rarely"))
 
 
+def test_an_interruption_waits_for_the_update_that_batches_are_gathered_for(whole, tmp_path):
+    """Gradients are in no checkpoint."""
+    given = [*arguments("accumulation"), *kill(tmp_path, 1, "on_after_backward", "SIGINT"), "hydra.run.dir=run"]
+    assert call_script("train.py", *given, cwd=tmp_path).status == 130
+    assert call_script("train.py", "resume=run", cwd=tmp_path).status == 0
+    assert_same(tmp_path / "run", whole("accumulation"))
+
+
 def test_a_run_that_moved_goes_on_where_it_stands(whole, tmp_path):
     with pytest.raises(Killed):
         call_script("train.py", *arguments("epochs"), "hydra.run.dir=run", *kill(tmp_path, 8, "on_train_batch_start"),
