@@ -82,7 +82,9 @@ def test_run_is_named_after_what_was_chosen(shown):
 
 def test_configuration_is_that_of_the_run(shown):
     assert shown["config"]["seed"] == 0
-    assert shown["config"]["choices"] == {"model": "cgru", "attention": "gru_att", "data": "reorder"}
+    assert shown["config"]["choices"] == {
+        "model": "cgru", "attention": "gru_att", "alignment": "none", "data": "reorder",
+    }  # fmt: skip
     assert shown["config"]["model"]["decoder_size"] == 12
     assert shown["config"]["attention"]["_target_"].endswith("GRUAttention")
 
@@ -148,7 +150,7 @@ def test_a_run_that_fails_is_marked_as_failed(tmp_path):
     (tmp_path / "run" / "weights.safetensors").mkdir(parents=True)  # where a file should be written
     train(tmp_path, *TINY, *TINY_MODEL, "trainer.max_steps=1", status=1)
     assert read(tmp_path / "run")["exit"] == 1
-    assert not (tmp_path / "run" / "results.json").exists()
+    assert results(tmp_path / "run")["status"] == "failed"
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from data.aligner_reference import Reference
+from aligner_reference import Reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
