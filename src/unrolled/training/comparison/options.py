@@ -12,8 +12,10 @@ ABSENT = "–"
 """How the value of an option is shown that a run does not have."""
 TARGET = "._target_"
 CHOICE = "choices."
-OF_THE_RUN = ("seed", "run_folder", "resume", "reproduce", "name", "logger", "cache", "data.module.seed")
-OF_THE_RUN += ("data.module.cache", "callbacks.attention_record.name")
+OF_THE_RUN = (
+    *("seed", "run_folder", "resume", "reproduce", "name", "logger", "cache"),
+    *("data.module.seed", "data.module.cache", "callbacks.attention_record.name"),
+)
 OF_THE_PROGRAM = ("sweep.", "logger.", "hydra.")
 TEXT = "text."
 COPIES = ("data.module.", "data.corpus.", TEXT)
