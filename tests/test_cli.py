@@ -24,7 +24,8 @@ MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
 ATTENTIONS = sorted(path.stem for path in (CONF / "attention").glob("*.yaml"))
 LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm", "ngram_lm"}
 WITHOUT_ATTENTION = {"encoder_decoder", *LANGUAGE_MODELS}
-PLAIN = [*TINY, *TINY_MODEL, "logger=csv", "~callbacks.pictures", "hydra.run.dir=run"]
+NO_PAGES = ["~callbacks.pictures", "~callbacks.attention_record"]  # they take half of the time
+PLAIN = [*TINY, *TINY_MODEL, "logger=csv", *NO_PAGES, "hydra.run.dir=run"]
 
 KEYS = {"status", "model", "attention", "data", "seed", "parameters", "steps", "epochs", "peak_memory_mib"}
 KEYS |= {f"val/{name}" for name in ("loss", "perplexity", "bleu", "chrf")}
@@ -178,7 +179,7 @@ def moved(trained, tmp_path_factory):
 
 def test_evaluate_repeats_the_figures_of_training(moved):
     folder, elsewhere = moved
-    done = run_script("evaluate.py", f"run={folder}", "pictures=2", "formats=[png,pdf]", cwd=elsewhere)
+    done = call_script("evaluate.py", f"run={folder}", "pictures=2", "formats=[png,pdf]", cwd=elsewhere)
     found = results(folder)
     for name in ("bleu", "chrf", "ter", "loss", "perplexity"):
         assert shown(done.stdout, name) == pytest.approx(found[f"test/{name}"], rel=1e-3)
@@ -199,7 +200,7 @@ def test_evaluate_scores_the_validation_split(moved):
 def test_translate_repeats_the_translations_of_training(moved, trained):
     folder, elsewhere = moved
     source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
-    done = run_script("translate.py", f"run={folder}", cwd=elsewhere, text=source)
+    done = call_script("translate.py", f"run={folder}", cwd=elsewhere, text=source)
     assert done.stdout == (folder / "translations" / "test.txt").read_text(encoding="utf-8")
 
 
@@ -218,7 +219,7 @@ def pair(trained, split="test"):
 
 def test_score_gives_a_number_a_line_that_adds_up_to_the_perplexity_of_training(moved, trained):
     folder, elsewhere = moved
-    done = run_script("score.py", f"run={folder}", *pair(trained), "lines=4", cwd=elsewhere)
+    done = call_script("score.py", f"run={folder}", *pair(trained), "lines=4", cwd=elsewhere)
     numbers = [float(line) for line in done.stdout.splitlines()]
     assert len(numbers) == 11
     detailed = call_script("score.py", f"run={folder}", *pair(trained), "detail=tokens", cwd=elsewhere)
@@ -264,7 +265,7 @@ def test_an_ensemble_of_a_run_with_itself_is_the_run(mean, moved, trained):
 
 def test_an_ensemble_may_mix_decoders_and_attentions_but_not_target_vocabularies(moved, trained):
     folder, elsewhere = moved
-    fast = [*TINY, *TINY_MODEL, "logger=csv", "~callbacks.pictures", "trainer.max_steps=2"]
+    fast = [*TINY, *TINY_MODEL, "logger=csv", *NO_PAGES, "trainer.max_steps=2"]
     train(elsewhere, "model=bahdanau", "attention=dot", *fast, folder="other")
     source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
     mixed = call_script("translate.py", f"run=['{folder}',other]", cwd=elsewhere, text=source)
@@ -537,7 +538,7 @@ def test_evaluate_scores_alignment_files(tmp_path):
     """Och & Ney 2003: A = {00, 11, 21}, S = {00, 12}, P = S and {11}: AER = 1 - (1 + 2) / (3 + 2)."""
     (tmp_path / "found.talp").write_text("0-0 1-1 2-1\n")
     (tmp_path / "gold.talp").write_text("1-1 2-3 2p2\n")
-    done = run_script("evaluate.py", "alignments=found.talp", "gold=gold.talp", "gold_base=1", cwd=tmp_path)
+    done = call_script("evaluate.py", "alignments=found.talp", "gold=gold.talp", "gold_base=1", cwd=tmp_path)
     assert shown(done.stdout, "aer") == pytest.approx(0.4)
     assert shown(done.stdout, "links") == 3
     assert done.stderr == ""

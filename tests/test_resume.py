@@ -165,7 +165,13 @@ def test_what_a_reproduction_changes_is_named():
     assert differences(before, before | {"peak_memory_mib": 3}) == {}
 
 
-def test_what_cannot_be_resumed_is_refused_in_one_line(diverged, trained, tmp_path):
+def test_what_cannot_be_resumed_is_refused_in_one_line(whole, tmp_path):
+    trained, diverged = tmp_path / "trained", tmp_path / "diverged"
+    for folder in (trained, diverged):
+        folder.mkdir()
+        for name in ("config.yaml", "results.json"):
+            (folder / name).write_bytes((whole("epochs") / name).read_bytes())
+    (diverged / "results.json").write_text('{"status": "diverged"}', encoding="utf-8")
     for options, words in (
         (["resume=nowhere"], ["nowhere", "config.yaml"]),
         ([f"resume={diverged}"], ["diverged", "optimizer.lr"]),

@@ -3,11 +3,14 @@
 import json
 import subprocess
 import sys
+from contextlib import nullcontext
 
 import pytest
 import yaml
 from killing import Killed, kill
 from scripts import ROOT, TINY, TINY_MODEL, call_script, results
+
+from unrolled.training.ranks import run_ranks
 
 BASE = [*TINY, *TINY_MODEL, "trainer.max_epochs=2", "data.grammar.pairs=100", "logger=csv"]
 BASE += ["~callbacks.pictures", "~callbacks.attention_record"]
@@ -74,11 +77,9 @@ def test_a_diverged_job_is_recorded_and_the_sweep_goes_on(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("hardware", ["cpu", "ddp_cpu"])
-def test_out_of_memory_is_tried_once_more_with_half_the_batches(hardware, tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))  # for the processes of ddp_cpu
+def test_out_of_memory_is_tried_once_more_with_half_the_batches(tmp_path):
     full = kill(tmp_path, 3, "on_after_backward", "Full")
-    sweep = ["-m", *BASE, *full, f"hardware={hardware}", "sweep.dir=jobs"]
+    sweep = ["-m", *BASE, *full, "seed=1", "sweep.dir=jobs"]
     done = call_script("train.py", *sweep, cwd=tmp_path)
     assert done.status == 0, done.stderr
     run = tmp_path / "jobs" / ONE
@@ -89,6 +90,14 @@ def test_out_of_memory_is_tried_once_more_with_half_the_batches(hardware, tmp_pa
     before = stamps(tmp_path / "jobs")
     assert call_script("train.py", *sweep, cwd=tmp_path).status == 0  # again, it is the same job all the same
     assert stamps(tmp_path / "jobs") == before
+
+
+@pytest.mark.parametrize(("status", "error"), [(75, MemoryError), (3, SystemExit), (0, None)])
+def test_processes_that_are_out_of_memory_say_so_by_their_status(status, error, tmp_path):
+    script = tmp_path / "rank.py"
+    script.write_text(f"import os, sys; sys.exit({status} if os.environ['RANK'] == '1' else 0)")
+    with pytest.raises(error) if error else nullcontext():
+        run_ranks(script, {}, 2)
 
 
 @pytest.mark.slow
