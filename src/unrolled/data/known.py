@@ -1,7 +1,6 @@
 """The known alignments of a corpus: found if need be, checked, and kept in the cache as links between pieces."""
 
 import hashlib
-import logging
 from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
@@ -16,8 +15,6 @@ from unrolled.data.subwords import piece_links
 from unrolled.data.text import read_lines, sha256
 from unrolled.data.tokenizer import Tokenizer
 from unrolled.errors import UserError
-
-log = logging.getLogger(__name__)
 
 SOURCES = ("given", "auto")
 PROGRAMS = ("aligner", "ibm_model", "word_pairs", "symmetrization")
