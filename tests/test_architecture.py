@@ -54,8 +54,6 @@ FIGURES = ("figures", "fonts", "gradient_curves", "comparison/figures")
 @pytest.mark.parametrize(
     ("package", "who"),
     [
-        ("hydra", {"unrolled/configuration.py"}),
-        ("omegaconf", {"unrolled/configuration.py", *SCRIPTS}),
         ("wandb", {"unrolled/training/loggers.py", "unrolled/training/pictures.py"}),
         ("sacrebleu", {"unrolled/metrics/translation.py", "unrolled/metrics/significance.py"}),
         ("matplotlib", {f"unrolled/training/{name}.py" for name in FIGURES}),
@@ -63,6 +61,13 @@ FIGURES = ("figures", "fonts", "gradient_curves", "comparison/figures")
 )
 def test_only_these_files_know(package, who):
     assert {name(path) for path in SOURCES if package in imports(path)} == who
+
+
+def test_only_configuration_and_the_scripts_know_hydra_and_omegaconf():
+    knowing = {path for path in SOURCES if imports(path) & {"hydra", "omegaconf"}}
+    elsewhere = {name(path) for path in knowing if path.parent.name != "configuration"}
+    assert elsewhere == SCRIPTS
+    assert not [script for script in SCRIPTS if "hydra" in imports(ROOT / "src" / script)]
 
 
 @pytest.mark.parametrize("package", ["pickle", "dill", "joblib", "marshal", "shelve"])
@@ -91,12 +96,12 @@ def test_checkpoints_and_arrays_are_loaded_as_plain_data():
 
 
 def test_the_package_writes_nothing_to_stdout_by_print():
-    """Results go to stdout by one function; what configuration.py prints is a mistake's line, on stderr."""
+    """Results go to stdout by one function; what command.py prints is a mistake's line, on stderr."""
     for path in SOURCES:
         for call in calls(path):
             if isinstance(call.func, ast.Name) and call.func.id == "print":
                 assert "file=sys.stderr" in ast.unparse(call), name(path)
-                assert name(path) == "unrolled/configuration.py"
+                assert name(path) == "unrolled/configuration/command.py"
 
 
 def test_scripts_are_one_screen():

@@ -1,0 +1,44 @@
+"""What is refused before anything is built."""
+
+from omegaconf import DictConfig
+
+from unrolled.errors import UserError
+from unrolled.training.counting import Counting
+
+
+def check_numbers(config: DictConfig) -> None:
+    """UserError where a seed, size, share of dropout or learning rate of ``config`` is not one."""
+    whole, share = "give a whole number from 1", "give a number from 0 to below 1"
+    for group in ("model", "attention"):
+        for key, value in config[group].items():
+            if key.endswith(("size", "layers")) and not (isinstance(value, int) and value > 0):
+                raise UserError(f"{group}.{key}={value}: {whole}")
+            if key.endswith("dropout") and not (isinstance(value, int | float) and 0 <= value < 1):
+                raise UserError(f"{group}.{key}={value}: {share}")
+    smoothing, rate = config.objective.get("label_smoothing", 0.0), config.optimizer.get("lr", 1.0)
+    if not (isinstance(smoothing, int | float) and 0 <= smoothing < 1):
+        raise UserError(f"objective.label_smoothing={smoothing}: {share}")
+    if not (isinstance(rate, int | float) and rate > 0):
+        raise UserError(f"optimizer.lr={rate}: give a number above 0")
+    if not (isinstance(config.seed, int) and 0 <= config.seed < 2**32):
+        raise UserError(f"seed={config.seed}: give a whole number from 0 to {2**32 - 1}")
+
+
+def check_training(config: DictConfig, processes: int) -> None:
+    """UserError where the objective of ``config`` cannot use how it is to be trained."""
+    name = config.choices.model
+    optimized = {group: bool(config[group]) for group in ("optimizer", "schedule")}
+    if not config.objective._target_.endswith(f".{Counting.__name__}"):
+        if not all(optimized.values()):
+            raise UserError(f"model={name} is trained by gradients: optimizer=none and schedule=none are not for it")
+        return
+    for group, chosen in optimized.items():
+        if chosen:
+            raise UserError(f"model={name} is counted, there is nothing to optimise: leave {group}=... away")
+    if config.trainer.gradient_clip_val is not None or config.trainer.accumulate_grad_batches != 1:
+        raise UserError(
+            f"model={name} is counted and has no gradients: leave trainer.gradient_clip_val and "
+            "trainer.accumulate_grad_batches away"
+        )
+    if processes > 1:
+        raise UserError(f"model={name} is counted by one process, not by {processes}: take hardware=cpu")

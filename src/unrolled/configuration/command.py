@@ -1,0 +1,78 @@
+"""A script is a function of its composed configuration under ``@command("name")``, which composes conf/name.yaml."""
+
+import functools
+import logging
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import hydra
+from omegaconf import DictConfig, OmegaConf
+
+from unrolled.configuration.child import RESOLVED, is_child
+from unrolled.configuration.mistakes import users_mistake
+
+CONF = Path(__file__).resolve().parents[3] / "conf"
+
+# Warnings of libraries that no user of the scripts can act on
+LIBRARY_NOTICES = (
+    ".*exists and is not empty.*",  # the run folder, which holds config.yaml already
+    ".*isinstance\\(treespec, LeafSpec\\).*",
+    ".*is smaller than the logging interval.*",
+    ".*could not find the monitored key in the returned metrics.*",  # before the first validation
+)
+
+
+def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
+    """Turn a function of the configuration into a script's ``main``.
+
+    A user's mistake ends with one line on stderr and exit status 2; an interruption with 130; results go to stdout, the
+    log to stderr. Whatever else goes wrong is our mistake and keeps its traceback.
+    """
+
+    def decorate(task: Callable[[DictConfig], Any]) -> Callable[[], None]:
+        @functools.wraps(task)
+        def job(config: DictConfig) -> Any:
+            with _status():
+                return task(config)
+
+        def main() -> None:
+            logging.basicConfig(
+                level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
+            )
+            for chatter in ("lightning.pytorch", "lightning.fabric", "fontTools", "sacrebleu"):
+                logging.getLogger(chatter).setLevel(logging.WARNING)
+            for notice in LIBRARY_NOTICES:
+                warnings.filterwarnings("ignore", notice)
+            os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through to here
+            with _status():
+                if is_child():  # one of several processes of a run that is already configured
+                    task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))
+                else:
+                    hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(job)()
+
+        return main
+
+    return decorate
+
+
+@contextmanager
+def _status() -> Iterator[None]:
+    """A user's mistake: one line on stderr and exit status 2; an interruption: 130; a closed pipe: 141."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except BrokenPipeError:  # whoever read our output, such as head, wants no more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
+    except Exception as problem:
+        line = users_mistake(problem)
+        if line is None:
+            raise
+        print(f"{Path(sys.argv[0]).name}: {line}", file=sys.stderr)
+        sys.exit(2)

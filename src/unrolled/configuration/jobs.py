@@ -1,0 +1,116 @@
+"""What a process is to train: a new run, the rest of one, one again, or a job of a sweep."""
+
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf
+
+from unrolled.configuration.child import RESUMED, is_child
+from unrolled.configuration.memory import halved
+from unrolled.configuration.reading import read_config, resolved
+from unrolled.errors import UserError
+from unrolled.training.results import read_results
+from unrolled.training.resume import check_resumable, moved, status
+
+log = logging.getLogger(__name__)
+
+LONGER = ("trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
+
+
+def in_sweep() -> bool:
+    """Whether this job is one of a multirun."""
+    return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
+
+
+class Job(NamedTuple):
+    """What a process is to train."""
+
+    config: DictConfig
+    resume: bool
+    """Whether to go on from the run folder's last checkpoint, rather than to begin."""
+    results: dict[str, Any] | None = None
+    """Of a run that needs no training any more."""
+    original: Path | None = None
+    """The run that is to be reproduced."""
+
+
+def this_job(config: DictConfig) -> Job:
+    """What the command line asks for: a new run, the rest of one (``resume=RUN``), one again (``reproduce=RUN``), or a
+    job of a sweep.
+
+    A job of a sweep whose folder (``sweep.dir=DIR``) holds it already is not repeated if it has completed or diverged,
+    gone on with if it was interrupted, and trained anew if it failed. UserError: no run folder, one that cannot be gone
+    on with, options that do not go with ``resume``, a sweep folder that holds another job.
+    """
+    if is_child():
+        return Job(config, resume=bool(os.environ.get(RESUMED)))
+    if config.resume is not None:
+        return _resumed(config)
+    if config.reproduce is not None:
+        return _reproduced(config)
+    folder = Path(config.run_folder)
+    if not in_sweep():
+        return Job(config, resume=False)
+    if config.logger and config.logger.group is None:
+        config.logger.group = Path(config.sweep.dir).name
+    if not (folder / "config.yaml").is_file():
+        return Job(config, resume=False)
+    saved = read_config(str(folder))
+    if resolved(saved) not in (resolved(config), resolved(halved(config))):  # it may have run out of memory
+        raise UserError(
+            f"sweep.dir={config.sweep.dir}: {folder.name} holds another configuration: give the options of that sweep,"
+            " or another sweep.dir"
+        )
+    found = status(folder)
+    if found in ("completed", "diverged"):
+        log.info("%s has %s: nothing to do", folder, found)
+        return Job(saved, resume=True, results=read_results(folder))
+    return Job(saved, resume=True) if found != "failed" else Job(config, resume=False)
+
+
+def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
+    """What stands on the command line beside ``chosen``; UserError where it is not in ``allowed``."""
+    names = []
+    for override in HydraConfig.get().overrides.task:
+        name, _, _ = override.lstrip("+").partition("=")
+        if name != chosen.partition("=")[0]:
+            names.append(name)
+            if name not in allowed:
+                also = f"; {', '.join(allowed)} may be given beside it, to train longer" if allowed else ""
+                raise UserError(f"{override}: {chosen} takes that run's own options{also}")
+    return names
+
+
+def _reproduced(config: DictConfig) -> Job:
+    """With the run's own configuration, in a new folder. UserError: a run that did not complete."""
+    run, original = read_config(config.reproduce), Path(os.path.abspath(config.reproduce))
+    _overrides(f"reproduce={config.reproduce}", ())
+    if status(original) != "completed":
+        raise UserError(f"reproduce={config.reproduce}: this run did not complete, so that there is nothing to compare")
+    return Job(DictConfig(moved(resolved(run), run.run_folder, config.run_folder)), resume=False, original=original)
+
+
+def _resumed(config: DictConfig) -> Job:
+    """With the run's own configuration; longer, if trainer.max_epochs, max_steps or max_time are given."""
+    run = read_config(config.resume)
+    trainer = resolved(run.trainer)
+    for name in _overrides(f"resume={config.resume}", LONGER):
+        OmegaConf.update(run, name, OmegaConf.select(config, name))
+    folder = Path(os.path.abspath(config.resume))
+    check_resumable(folder)
+    finished = status(folder) == "completed" and resolved(run.trainer) == trainer
+    here = DictConfig(moved(resolved(run), run.run_folder, str(folder)))
+    return Job(here, resume=True, results=read_results(folder) if finished else None)
+
+
+def interrupted(config: DictConfig) -> NoReturn:
+    """KeyboardInterrupt, which ends a script with status 130, after a word on what takes up the run or the sweep."""
+    sweep = f"the same command with sweep.dir={config.sweep.dir}"
+    again = sweep if in_sweep() else f"train.py resume={config.run_folder}"
+    log.info("interrupted; %s goes on", again)
+    raise KeyboardInterrupt
