@@ -24,6 +24,7 @@ from unrolled.configuration import (
     rank_environment,
     this_job,
     to_yaml,
+    value,
 )
 from unrolled.training.ranks import is_first, processes, run_ranks, started_from_outside
 from unrolled.training.reproduction import compared
@@ -39,7 +40,7 @@ def main(config: DictConfig) -> float | None:
     folder = Path(config.run_folder)
     if results is not None:
         show_results(results)
-        return results.get(config.objective.monitor)
+        return value(config, results)
     results = halved_if_out_of_memory(train, config, folder, resume=resume)
     if results["status"] == "interrupted":
         interrupted(config)
@@ -47,7 +48,7 @@ def main(config: DictConfig) -> float | None:
         show_results(compared(original, folder))
     if results["status"] != "completed" and not in_sweep():
         sys.exit(1)
-    return results.get(config.objective.monitor, float("nan"))
+    return value(config, results)
 
 
 def train(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:

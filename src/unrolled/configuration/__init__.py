@@ -4,7 +4,7 @@ from unrolled.configuration.building import build_data, build_detail, build_mode
 from unrolled.configuration.checks import check_numbers, check_training
 from unrolled.configuration.child import is_child, rank_environment
 from unrolled.configuration.command import CONF, command
-from unrolled.configuration.jobs import Job, in_sweep, interrupted, this_job
+from unrolled.configuration.jobs import Job, in_sweep, interrupted, this_job, value
 from unrolled.configuration.loading import (
     build_search,
     load_language_model,
@@ -48,6 +48,7 @@ __all__ = [
     "this_job",
     "to_yaml",
     "trains_translation",
+    "value",
 ]
 
 register_resolvers()

@@ -1,6 +1,7 @@
 """What a process is to train: a new run, the rest of one, one again, or a job of a sweep."""
 
 import logging
+import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -106,6 +107,11 @@ def _resumed(config: DictConfig) -> Job:
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
     here = DictConfig(moved(resolved(run), run.run_folder, str(folder)))
     return Job(here, resume=True, results=read_results(folder) if finished else None)
+
+
+def value(config: DictConfig, results: dict[str, Any]) -> float:
+    """What a sweeper is told of a run: the monitored figure of its best checkpoint; NaN if it did not complete."""
+    return results.get(config.objective.monitor, math.nan) if results["status"] == "completed" else math.nan
 
 
 def interrupted(config: DictConfig) -> NoReturn:

@@ -1,0 +1,141 @@
+"""A study of Optuna's as a sweep: trials are run folders, and the study goes on where it was interrupted.
+
+Hydra's own Optuna sweeper, whose search spaces and options are used here, begins trials anew in folders that are taken,
+and ends with the first that fails.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import groupby
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.plugins import Plugins
+from hydra.core.utils import JobReturn
+from hydra.types import HydraContext, TaskFunction
+from omegaconf import DictConfig
+
+from unrolled.configuration.reading import to_yaml
+from unrolled.errors import UserError
+from unrolled.training.results import write_text
+
+log = logging.getLogger(__name__)
+
+Launch = Callable[..., Sequence[JobReturn]]
+DIRECTIONS = {"max": "maximize", "min": "minimize"}
+
+
+def launcher(*, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> Launch:
+    """What trains a batch of jobs: Hydra's launcher of ``config``."""
+    plugins = Plugins.instance()
+    return plugins.instantiate_launcher(hydra_context=hydra_context, task_function=task_function, config=config).launch
+
+
+def sweep(
+    arguments: list[str],
+    config: DictConfig,
+    launch: Launch,
+    *,
+    sampler: "partial[Any]",
+    storage: str,
+    direction: str,
+    n_trials: int,
+    n_jobs: int,
+    params: dict[str, Any],
+) -> None:
+    """Train until the study in ``storage`` has ``n_trials`` trials, ``n_jobs`` at a time.
+
+    arguments: of the command line; where they hold a search space, ``params`` is left away. direction: ``max`` or
+    ``min`` of what a job returns. NaN, as of a run that diverged, is a failed trial, and so is an error once a trial
+    has had a value. UserError: no Optuna, a storage that holds a study of other options, no trial with a value.
+    """
+    try:
+        import optuna
+        from hydra_plugins.hydra_optuna_sweeper._impl import create_params_from_overrides
+    except ImportError as problem:
+        raise UserError('sweep=optuna: Optuna is not installed: pip install -e ".[sweep]"') from problem
+    optuna.logging.set_verbosity(logging.WARNING)
+    given = OverridesParser.create().parse_overrides(arguments)
+    if not any(override.is_sweep_override() for override in given):
+        names = {override.get_key_element() for override in given}
+        arguments = [*(f"{name}={value}" for name, value in params.items() if name not in names), *arguments]
+    space, fixed = create_params_from_overrides(arguments)
+    folder = Path(config.hydra.sweep.dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    study = optuna.create_study(
+        study_name="unrolled", storage=storage, direction=DIRECTIONS[direction], load_if_exists=True
+    )
+    _check_same(study, sorted(arguments), folder)
+
+    def options(trial: Any) -> tuple[str, ...]:
+        chosen = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
+        return tuple(f"{name}={value}" for name, value in (fixed | chosen).items())
+
+    def ask() -> Any:
+        # a seed for each trial: a study that was interrupted suggests what it would have suggested
+        study.sampler = sampler(seed=sampler.keywords["seed"] + len(study.trials))
+        return study.ask()
+
+    running = [trial._trial_id for trial in study.trials if trial.state == optuna.trial.TrialState.RUNNING]
+    trials = [optuna.trial.Trial(study, identity) for identity in running]  # interrupted ones go on
+    while trials or len(study.trials) < n_trials:
+        while len(trials) < n_jobs and len(study.trials) < n_trials:
+            trials.append(ask())
+        for batch in _consecutive(trials[:n_jobs]):
+            jobs = [options(trial) for trial in batch]
+            for trial, job in zip(batch, launch(jobs, initial_job_idx=batch[0].number), strict=True):
+                _tell(study, trial, job)
+        trials = trials[n_jobs:]
+    _conclude(study, folder)
+
+
+def _check_same(study: Any, options: list[str], folder: Path) -> None:
+    options = [option for option in options if not option.startswith("sweep.dir=")]
+    known = study.user_attrs.get("options", options)
+    if known != options:
+        other = ", ".join(sorted(set(known) ^ set(options)))
+        raise UserError(
+            f"sweep.dir={folder} holds a study of other options ({other}): give those, or another sweep.dir"
+        )
+    study.set_user_attr("options", options)
+
+
+def _consecutive(trials: list[Any]) -> list[list[Any]]:
+    """Groups of trials whose numbers follow each other: the launcher counts on from the first."""
+    groups = groupby(enumerate(trials), lambda item: item[1].number - item[0])
+    return [[trial for _, trial in group] for _, group in groups]
+
+
+def _tell(study: Any, trial: Any, job: JobReturn) -> None:
+    from optuna.trial import TrialState
+
+    try:
+        value = float(job.return_value)
+    except Exception as problem:
+        if not any(other.state == TrialState.COMPLETE for other in study.trials):
+            raise
+        log.exception("trial %d failed", trial.number, exc_info=problem)
+        value = float("nan")
+    if isfinite(value):
+        study.tell(trial, value)
+        log.info(
+            "trial %d: %.6g; the best is trial %d, %.6g", trial.number, value, study.best_trial.number, study.best_value
+        )
+    else:
+        study.tell(trial, state=TrialState.FAIL)
+        log.warning("trial %d failed: it has no value", trial.number)
+
+
+def _conclude(study: Any, folder: Path) -> None:
+    from optuna.trial import TrialState
+
+    if not any(trial.state == TrialState.COMPLETE for trial in study.trials):
+        raise UserError(f"sweep=optuna: no trial has a value; see the runs in {folder}")
+    best = study.best_trial
+    found = {"name": "optuna", "best_params": best.params, "best_value": best.value, "best_trial": best.number}
+    write_text(folder / "optimization_results.yaml", to_yaml(DictConfig(found)))
+    chosen = " ".join(f"{name}={value}" for name, value in best.params.items())
+    log.info("the best of %d trials is %d, %.6g: %s", len(study.trials), best.number, best.value, chosen)
