@@ -37,3 +37,11 @@ def kill(folder: Path, step: int, where: str, how: str = "Killed", seed: int = 0
     options = {"_target_": "killing.Kill", "marker": folder / "killed", "step": step, "where": where, "how": how}
     options |= {"seed": seed, "run": "${seed}"}
     return [f"+callbacks.kill.{name}={value}" for name, value in options.items()]
+
+
+class Threads(Callback):
+    """Writes into the file ``threads`` how many of them torch has."""
+
+    def on_train_start(self, trainer, module):
+        with Path("threads").open("a") as file:
+            file.write(f"{torch.get_num_threads()}\n")

@@ -21,14 +21,18 @@ TINY_MODEL = ["model.embedding_size=8", "model.encoder_size=6", "model.decoder_s
 
 
 def run_script(
-    script: str, *arguments: str, cwd: Path, status: int | None = 0, text: str | None = None, **environment: str
+    script: str, *arguments: str, cwd: Path, status: int | None = 0, text: str | None = None, **environment: str | None
 ) -> subprocess.CompletedProcess[str]:
-    """Run src/``script`` in ``cwd``; the test fails if it does not end with ``status``."""
+    """Run src/``script`` in ``cwd``; the test fails if it does not end with ``status``.
+
+    environment: variables of it, None for one that is not there.
+    """
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB", "UNROLLED_C"))}
+    given = clean | {"OMP_NUM_THREADS": "1", "NETRC": os.devnull} | environment
     done = subprocess.run(
         [sys.executable, str(ROOT / "src" / script), *arguments],
         cwd=cwd,
-        env=clean | {"OMP_NUM_THREADS": "1", "NETRC": os.devnull} | environment,
+        env={name: value for name, value in given.items() if value is not None},
         input=text or "",
         capture_output=True,
         text=True,

@@ -51,8 +51,9 @@ def arguments(choice: str, folder: Path) -> list[str]:
     return [*TINY, *TINY_MODEL]
 
 
-# in test_cli.py and test_score.py: models with attentions, ensembles of trained runs, what score.py shows of them
-ELSEWHERE = {"model", "attention", "ensemble", "detail"}
+# in test_cli.py and test_score.py: models with attentions, ensembles of trained runs, what score.py shows of them;
+# in test_optuna.py: sweeps
+ELSEWHERE = {"model", "attention", "ensemble", "detail", "sweep"}
 ONE_PROCESS = [pair for pair in CHOICES if pair[0] not in ELSEWHERE and pair[1] not in NEEDS_GPU | {"ddp_cpu"}]
 
 

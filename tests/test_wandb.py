@@ -4,6 +4,7 @@ wandb 0.31 reads its files in its own Go program only. Its records are read here
 the frames of a LevelDB log: blocks of 32 KiB, each piece with 7 bytes of checksum, length and kind.
 """
 
+import itertools
 import json
 import os
 import struct
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scripts import TINY, TINY_MODEL, results, train
+from hydra import compose, initialize_config_dir
+from scripts import ROOT, TINY, TINY_MODEL, results, train
 from wandb.proto.wandb_internal_pb2 import Record
 
 BLOCK, HEADER, FULL, LAST = 32768, struct.Struct("<IHB"), 1, 4
@@ -163,3 +165,24 @@ def test_every_job_of_a_sweep_is_a_run_of_its_group(sweep):
     assert jobs[0]["id"] != jobs[1]["id"]
     for job, folder in zip(jobs, sorted(sweep.iterdir())):
         assert max(value for _, value in curve(job, "val/bleu")) == pytest.approx(results(folder)["val/bleu"])
+
+
+def test_the_options_of_docs_sweep_yaml_are_ours():
+    """As W&B's agent builds its command of docs/sweep.yaml, with each end of every range."""
+    from wandb.sdk.launch.sweeps.utils import create_sweep_command_args, load_sweep_config
+
+    sweep = load_sweep_config(str(ROOT / "docs" / "sweep.yaml"))
+    assert (ROOT / sweep["program"]).is_file()
+    assert sweep["command"] == ["${env}", "python", "${program}", "${args_no_hyphens}"]
+    values = {
+        name: [range_["value"]] if "value" in range_ else range_.get("values") or [range_["min"], range_["max"]]
+        for name, range_ in sweep["parameters"].items()
+    }
+    for chosen in itertools.product(*values.values()):
+        arguments = {name: {"value": value} for name, value in zip(values, chosen, strict=True)}
+        overrides = create_sweep_command_args({"args": arguments})["args_no_hyphens"]
+        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+            config = compose("train", overrides, return_hydra_config=True)
+        assert config.hydra.runtime.choices.attention == dict(zip(values, chosen, strict=True))["attention"]
+        assert config.objective.monitor == sweep["metric"]["name"]
+        assert {"max": "maximize", "min": "minimize"}[config.objective.mode] == sweep["metric"]["goal"]

@@ -1,13 +1,15 @@
 """What is refused before anything is built."""
 
-from omegaconf import DictConfig
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf
 
+from unrolled.configuration.mistakes import nearest
 from unrolled.errors import UserError
 from unrolled.training.counting import Counting
 
 
 def check_numbers(config: DictConfig) -> None:
-    """UserError where a seed, size, share of dropout or learning rate of ``config`` is not one."""
+    """UserError where a seed, size, number, share of dropout or learning rate of ``config`` is not one."""
     whole, share = "give a whole number from 1", "give a number from 0 to below 1"
     for group in ("model", "attention"):
         for key, value in config[group].items():
@@ -15,6 +17,10 @@ def check_numbers(config: DictConfig) -> None:
                 raise UserError(f"{group}.{key}={value}: {whole}")
             if key.endswith("dropout") and not (isinstance(value, int | float) and 0 <= value < 1):
                 raise UserError(f"{group}.{key}={value}: {share}")
+    for key in ("max_tokens", "max_length"):
+        value = config.data.get(key, 1)
+        if not (isinstance(value, int) and value > 0):
+            raise UserError(f"data.{key}={value}: {whole}")
     smoothing, rate = config.objective.get("label_smoothing", 0.0), config.optimizer.get("lr", 1.0)
     if not (isinstance(smoothing, int | float) and 0 <= smoothing < 1):
         raise UserError(f"objective.label_smoothing={smoothing}: {share}")
@@ -22,6 +28,20 @@ def check_numbers(config: DictConfig) -> None:
         raise UserError(f"optimizer.lr={rate}: give a number above 0")
     if not (isinstance(config.seed, int) and 0 <= config.seed < 2**32):
         raise UserError(f"seed={config.seed}: give a whole number from 0 to {2**32 - 1}")
+
+
+def check_choices(config: DictConfig) -> None:
+    """UserError where ``+name=`` added an option that nothing reads, or a value stands in place of a group's choice."""
+    hydra = HydraConfig.get()
+    for override in hydra.overrides.task:
+        name = override.partition("=")[0]
+        if name.startswith("+") and name.lstrip("+") not in hydra.runtime.choices and "." not in name:
+            known = [str(key) for key in config if str(key) != name.lstrip("+")]
+            raise UserError(f"{name}: there is no such option{nearest(name.lstrip('+'), known)}")
+    for group in hydra.runtime.choices:
+        value = OmegaConf.select(config, str(group).replace("/", "."), default=None)
+        if isinstance(value, str | int | float):
+            raise UserError(f"{str(group).replace('/', '.')}={value}: choose with {group}=...")
 
 
 def check_training(config: DictConfig, processes: int) -> None:

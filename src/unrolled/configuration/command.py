@@ -3,6 +3,7 @@
 import functools
 import logging
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -11,10 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import hydra
+from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from unrolled.configuration.checks import check_choices
 from unrolled.configuration.child import RESOLVED, is_child
+from unrolled.configuration.jobs import launched_elsewhere
 from unrolled.configuration.mistakes import users_mistake
+from unrolled.training.saving import Preempted
 
 CONF = Path(__file__).resolve().parents[3] / "conf"
 
@@ -37,17 +42,20 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
     def decorate(task: Callable[[DictConfig], Any]) -> Callable[[], None]:
         @functools.wraps(task)
         def job(config: DictConfig) -> Any:
-            with _status():
-                return task(config)
+            if not launched_elsewhere():
+                with _status():
+                    check_choices(config)
+                    return task(config)
+            _prepare_process(f"[{HydraConfig.get().job.num}] ")
+            try:
+                check_choices(config)
+                return task(config)  # a mistake is said by the process that launched this one
+            except Preempted:
+                os.kill(os.getpid(), signal.SIGUSR2)  # now it is for submitit, which queues the job again
+                raise
 
         def main() -> None:
-            logging.basicConfig(
-                level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(message)s", datefmt="%H:%M:%S"
-            )
-            for chatter in ("lightning.pytorch", "lightning.fabric", "fontTools", "sacrebleu"):
-                logging.getLogger(chatter).setLevel(logging.WARNING)
-            for notice in LIBRARY_NOTICES:
-                warnings.filterwarnings("ignore", notice)
+            _prepare_process()
             os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through to here
             with _status():
                 if is_child():  # one of several processes of a run that is already configured
@@ -58,6 +66,16 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
         return main
 
     return decorate
+
+
+def _prepare_process(job: str = "") -> None:
+    """The log to stderr, its lines marked with the ``job`` where several run side by side."""
+    form = f"%(asctime)s {job}%(message)s"
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=form, datefmt="%H:%M:%S", force=bool(job))
+    for chatter in ("lightning.pytorch", "lightning.fabric", "fontTools", "sacrebleu"):
+        logging.getLogger(chatter).setLevel(logging.WARNING)
+    for notice in LIBRARY_NOTICES:
+        warnings.filterwarnings("ignore", notice)
 
 
 @contextmanager

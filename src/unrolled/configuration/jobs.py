@@ -28,6 +28,11 @@ def in_sweep() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
 
 
+def launched_elsewhere() -> bool:
+    """Whether a launcher such as joblib or submitit runs this job in a process of its own."""
+    return in_sweep() and not HydraConfig.get().launcher._target_.endswith(".BasicLauncher")
+
+
 class Job(NamedTuple):
     """What a process is to train."""
 

@@ -1,13 +1,19 @@
 """One line for a user's mistake: what, where, and the nearest valid choice."""
 
+import errno
 import re
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
+from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from omegaconf import DictConfig
 from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
 
 from unrolled.errors import UserError
+
+# of the system, which says with each what file it is about
+NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EISDIR)
+CLOSE = 0.5
 
 
 def users_mistake(problem: BaseException) -> str | None:
@@ -17,6 +23,10 @@ def users_mistake(problem: BaseException) -> str | None:
         if isinstance(cause, UserError):
             return str(cause)
         cause = cause.__cause__
+    if isinstance(problem, OSError) and problem.errno in NOT_OURS and problem.filename is not None:
+        return f"{problem.filename}: {problem.strerror}"
+    if isinstance(problem, TypeError | InstantiationException) and (added := _added(str(problem))):
+        return added
     if isinstance(problem, HydraException | OmegaConfBaseException) and not isinstance(problem, InstantiationException):
         return _configuration_mistake(problem)
     return None
@@ -27,7 +37,7 @@ def _configuration_mistake(problem: Exception) -> str:
     text = str(problem)
     if isinstance(problem, MissingConfigException) and (found := re.search(r"Could not find '([^']+)/([^'/]+)'", text)):
         group, choice = found.groups()
-        return f"{group}={choice}: there is no such choice{_nearest(choice, getattr(problem, 'options', None) or [])}"
+        return f"{group}={choice}: there is no such choice{nearest(choice, getattr(problem, 'options', None) or [])}"
     if isinstance(problem, MissingMandatoryValue):
         return f"{problem.full_key} is missing: give {problem.full_key}=..."
     if isinstance(problem, InterpolationToMissingValueError) and (found := re.search(r"value: (\S+)", text)):
@@ -37,14 +47,35 @@ def _configuration_mistake(problem: Exception) -> str:
         keys = [str(key) for key in cause.parent_node] if isinstance(cause.parent_node, DictConfig) else []
         prefix = str(cause.full_key or cause.key).rpartition(".")[0]
         prefix = f"{prefix}." if prefix else ""
-        near = _nearest(str(cause.key), keys)
+        near = nearest(str(cause.key), keys)
         return f"{prefix}{cause.key}: there is no such option{near}"
     return " ".join(text.split())
 
 
-def _nearest(word: str, choices: list[str]) -> str:
-    close = get_close_matches(word, choices, n=1, cutoff=0.5)
+def _added(text: str) -> str | None:
+    """What to say of an option that ``+`` has added, if it is the one that a constructor does not know."""
+    found = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", text)
+    if found is None or not HydraConfig.initialized():
+        return None
+    for override in HydraConfig.get().overrides.task:
+        path, _, name = override.partition("=")[0].rpartition(".")
+        if path.startswith("+") and name == found[2]:
+            return f"{path}.{name}: {found[1]} has no such option"
+    return None
+
+
+def nearest(word: str, choices: list[str]) -> str:
+    """The end of a line that says what ``word`` may have been meant to be: in whole or, as in a_size, in part."""
+    close = get_close_matches(word, choices, n=1, cutoff=CLOSE)
     if close:
         return f"; did you mean {close[0]}?"
     choices = sorted(choice for choice in choices if not choice.startswith("_"))
+    alike = {
+        choice: max(SequenceMatcher(None, word, part).ratio() for part in re.split(r"[_.]", choice))
+        for choice in choices
+    }
+    best = max(alike.values(), default=0.0)
+    if best > CLOSE:
+        *most, last = [choice for choice in choices if alike[choice] == best]
+        return f"; did you mean {' or '.join([', '.join(most), last] if most else [last])}?"
     return f"; there are {', '.join(choices)}" if choices else ""

@@ -17,6 +17,7 @@ from unrolled.training.modules import Translation, _Module
 from unrolled.training.pictures import save_curves
 from unrolled.training.results import peak_memory_mib, write_lines, write_results
 from unrolled.training.resume import last_checkpoint
+from unrolled.training.saving import Preempted
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +37,12 @@ def run(
 
     ``facts`` (model, attention, seed, ...) stand in results.json as they are. ``status`` is ``completed``, ``diverged``
     (then with the last finite figures of validation) or ``interrupted``; whatever else goes wrong is raised, after
-    results.json and the loggers were told that the run ``failed``.
+    results.json and the loggers were told that the run ``failed``. So is Preempted, as ``interrupted``.
     """
     keep_freed_memory()
+    if trainer.world_size > 1:  # the first process may have changed the folder before another looked
+        trainer.strategy.setup_environment()
+        resume = trainer.strategy.broadcast(resume)
     results = dict(facts)
     outcome = None  # of a process that is killed nothing is known
     try:
@@ -50,10 +54,12 @@ def run(
         log.error("%s", problem)
         results |= _training_facts(module, trainer) | _last_figures(trainer)
         outcome = "diverged"
-    except (KeyboardInterrupt, SystemExit):
+    except (KeyboardInterrupt, SystemExit) as end:
         # Lightning has already shut down in order, and ends with SystemExit
         results |= _training_facts(module, trainer)
         outcome = "interrupted"
+        if isinstance(end, Preempted):
+            raise
     except Exception:
         outcome = "failed"
         raise

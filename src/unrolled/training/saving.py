@@ -25,11 +25,15 @@ log = logging.getLogger(__name__)
 AGAIN = 1.0  # seconds after which another Ctrl-C means it: a terminal and the parent process both send the first one
 
 
+class Preempted(SystemExit):
+    """Training was saved and ended for whoever listens to SIGUSR2, as submitit does where a job's time is up."""
+
+
 class SaveProgress(Callback):
     """Writes ``path`` every ``minutes``, every ``steps``, before a validation and when training is interrupted.
 
-    minutes, steps: None for never. Ctrl-C or SIGTERM lets the batch come to its end, saves, and ends training; in a
-    validation, and the second time, it ends at once, with what was saved last.
+    minutes, steps: None for never. Ctrl-C, SIGTERM, or SIGUSR2 where somebody listens to it, lets the batch come to its
+    end, saves, and ends training; in a validation, and the second time, it ends at once, with what was saved last.
     """
 
     def __init__(self, *, path: str, minutes: float | None, steps: int | None) -> None:
@@ -54,9 +58,10 @@ class SaveProgress(Callback):
         self._saved_at, self._saved_step = time.monotonic(), trainer.global_step
         self._received = None
         try:
-            handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM)}
+            handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)}
             # a shell lets jobs in the background ignore its Ctrl-C
-            self._handlers = {sign: handler for sign, handler in handlers.items() if handler != signal.SIG_IGN}
+            nobody = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_IGN, signal.SIGUSR2: signal.SIG_DFL}
+            self._handlers = {sign: handler for sign, handler in handlers.items() if handler != nobody[sign]}
             for sign in self._handlers:
                 signal.signal(sign, lambda number, _: self._receive(number, trainer))
         except ValueError:  # signals are for the main thread
@@ -91,11 +96,16 @@ class SaveProgress(Callback):
         """Save if it is time, and end if that was asked for."""
         if batch_idx % trainer.accumulate_grad_batches:  # gradients are not saved
             return
-        received = trainer.strategy.reduce_boolean_decision(self._received is not None, all=False)
+        received = self._received_by_any(trainer, module)
         if received or trainer.strategy.reduce_boolean_decision(self._is_time(trainer, batch_idx), all=False):
             self._save(trainer)
         if received:
-            _end(signal.SIGINT if self._received is None else self._received[0])
+            _end(received)
+
+    def _received_by_any(self, trainer: lightning.Trainer, module: Any) -> int:
+        """The signal that some process of the run has received, in all of them; 0 for none."""
+        own = torch.tensor(0 if self._received is None else self._received[0], device=module.device)
+        return int(trainer.strategy.reduce(own, reduce_op="max"))
 
     def _is_time(self, trainer: lightning.Trainer, batch_idx: int) -> bool:
         if trainer.global_step == self._saved_step:
@@ -150,7 +160,9 @@ class SaveProgress(Callback):
 
 
 def _end(number: int) -> None:
-    raise KeyboardInterrupt if number == signal.SIGINT else SystemExit(128 + number)
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise (Preempted if number == signal.SIGUSR2 else SystemExit)(128 + number)
 
 
 def _put_back(trainer: lightning.Trainer, loop: dict[str, Any]) -> None:

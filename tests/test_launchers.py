@@ -1,0 +1,76 @@
+"""Jobs of a sweep in processes of their own: side by side by joblib, on a cluster by submitit."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from cluster import make_cluster
+from killing import kill
+from scripts import TINY, TINY_MODEL, results, run_script
+
+pytestmark = pytest.mark.slow
+
+BASE = ["-m", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "data.grammar.pairs=100", "logger=csv", "sweep.dir=jobs"]
+BASE += ["~callbacks.pictures", "~callbacks.attention_record"]
+HERE = {"PYTHONPATH": str(Path(__file__).parent)}
+ONE, TWO = "0-cgru-bahdanau-reorder-seed1", "1-cgru-bahdanau-reorder-seed2"
+
+
+def resumed(run: Path) -> int:
+    return len(json.loads((run / "provenance.json").read_text(encoding="utf-8")).get("resumed", []))
+
+
+def weights(run: Path) -> bytes:
+    return (run / "weights.safetensors").read_bytes()
+
+
+def test_joblib_trains_side_by_side_and_shares_the_cores(tmp_path):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="the extra 'sweep' is not installed")
+    counting = ["+callbacks.threads._target_=killing.Threads"]
+    launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
+    done = run_script("train.py", *BASE, "seed=1,2", *counting, *launcher, cwd=tmp_path, **HERE, OMP_NUM_THREADS=None)
+    assert "[0] epoch 1, step" in done.stderr
+    assert "[1] epoch 1, step" in done.stderr
+    for run in (ONE, TWO):
+        assert results(tmp_path / "jobs" / run)["status"] == "completed"
+    threads = {int(line) for line in (tmp_path / "threads").read_text().split()}
+    assert threads == {max(1, (os.cpu_count() or 1) // 2)}
+    refused = run_script(
+        "train.py", *BASE, "optimizer.lr=-1,-2", *launcher, "sweep.dir=other", cwd=tmp_path, status=2, **HERE
+    )
+    assert refused.stderr.splitlines()[-1] == "train.py: optimizer.lr=-1: give a number above 0"
+
+
+def test_a_job_that_submitit_queues_again_goes_on(tmp_path):
+    pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
+    local = ["hydra/launcher=submitit_local", "seed=1,2"]
+    run_script(
+        "train.py", *BASE, *local, *kill(tmp_path, 4, "on_train_batch_start", "SIGUSR2", 2), cwd=tmp_path, **HERE
+    )
+    runs = [tmp_path / "jobs" / job for job in (ONE, TWO)]
+    assert [results(run)["status"] for run in runs] == ["completed"] * 2
+    assert [resumed(run) for run in runs] == [0, 1]
+    (log,) = [
+        path.read_text() for path in (tmp_path / "jobs" / ".submitit").glob("*/*.err") if "[1]" in path.read_text()
+    ]
+    assert "[1] Requeued job" in log
+    run_script("train.py", *BASE, "seed=2", "sweep.dir=once", cwd=tmp_path)
+    (once,) = (tmp_path / "once").glob("0-*")
+    assert weights(once) == weights(runs[1])
+
+
+def test_two_nodes_of_a_slurm_cluster_train_one_run_and_go_on_when_queued_again(tmp_path):
+    pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
+    path = f"{make_cluster(tmp_path / 'bin')}:{os.environ['PATH']}"
+    nodes = ["hardware=multi_node", "trainer.accelerator=cpu", "trainer.devices=1", "trainer.num_nodes=2"]
+    slurm = ["hydra/launcher=slurm", "hydra.launcher.nodes=2", "hydra.launcher.gpus_per_node=null"]
+    preempted = kill(tmp_path, 2, "on_train_batch_start", "SIGUSR2")
+    run_script("train.py", *BASE, *nodes, *slurm, *preempted, "seed=1", cwd=tmp_path, **HERE, PATH=path)
+    (run,) = (tmp_path / "jobs").glob("0-*")
+    assert (results(run)["status"], resumed(run)) == ("completed", 1)
+    (submission,) = (tmp_path / "jobs" / ".submitit").glob("submission_file_*.sh")
+    assert "#SBATCH --signal=USR2@300" in submission.read_text()
+    run_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1", "sweep.dir=once", cwd=tmp_path)
+    (once,) = (tmp_path / "once").glob("0-*")
+    assert weights(once) == weights(run)
