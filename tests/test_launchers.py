@@ -69,7 +69,7 @@ def test_two_nodes_of_a_slurm_cluster_train_one_run_and_go_on_when_queued_again(
     run_script("train.py", *BASE, *nodes, *slurm, *preempted, "seed=1", cwd=tmp_path, **HERE, PATH=path)
     (run,) = (tmp_path / "jobs").glob("0-*")
     assert (results(run)["status"], resumed(run)) == ("completed", 1)
-    (submission,) = (tmp_path / "jobs" / ".submitit").glob("submission_file_*.sh")
+    (submission,) = (tmp_path / "jobs" / ".submitit").glob("*/*_submission.sh")
     assert "#SBATCH --signal=USR2@300" in submission.read_text()
     run_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1", "sweep.dir=once", cwd=tmp_path)
     (once,) = (tmp_path / "once").glob("0-*")
