@@ -358,7 +358,7 @@ def other_language_model(tmp_path_factory):
 
 def test_a_language_model_is_sampled_from(language_model, tmp_path):
     options = [f"run={language_model}", "number=7", "max_length=5", "batch=3"]
-    done = run_script("sample.py", *options, cwd=tmp_path)
+    done = call_script("sample.py", *options, cwd=tmp_path)
     assert len(done.stdout.splitlines()) == 7
     again = call_script("sample.py", *options, cwd=tmp_path)
     assert again.stdout == done.stdout
@@ -366,7 +366,7 @@ def test_a_language_model_is_sampled_from(language_model, tmp_path):
 
 def test_a_language_model_scores_sentences(language_model, trained, tmp_path):
     text = corpus(language_model.parent, "test", "target").read_text(encoding="utf-8")
-    done = run_script("score.py", f"run={language_model}", "lines=4", cwd=tmp_path, text=text)
+    done = call_script("score.py", f"run={language_model}", "lines=4", cwd=tmp_path, text=text)
     numbers = [float(line) for line in done.stdout.splitlines()]
     detailed = call_script("score.py", f"run={language_model}", "detail=tokens", cwd=tmp_path, text=text).stdout
     tokens = [json.loads(line)["tokens"] for line in detailed.splitlines()]
@@ -434,7 +434,7 @@ def test_nbest_lists_are_rescored_and_weights_tuned(other_language_model, moved,
     entries = [line.split(" ||| ") for line in lists.splitlines()]
     scorers = f"scorers={{lm: '{other_language_model}', again: '{folder}'}}"
     common = [f"nbest={tmp_path / 'nbest'}", scorers, f"source={source}", "bleu_tokenize=none"]
-    judged = run_script("rescore.py", *common, cwd=tmp_path).stdout
+    judged = call_script("rescore.py", *common, cwd=tmp_path).stdout
     figures = [dict(figure.split("=") for figure in line.split(" ||| ")[2].split()) for line in judged.splitlines()]
     texts = "".join(f"{entry[1]}\n" for entry in entries)
     alone = call_script("score.py", f"run={other_language_model}", cwd=tmp_path, text=texts).stdout.split()
@@ -620,7 +620,8 @@ def test_a_sweep_is_compared(sweep, tmp_path):
 @pytest.mark.slow
 def test_two_processes_share_one_run_folder(tmp_path):
     more = [*PLAIN[:-1], "trainer.max_epochs=2"]
-    run = train(tmp_path, "hardware=ddp_cpu", *more)
+    run_script("train.py", "hardware=ddp_cpu", *more, "hydra.run.dir=run", cwd=tmp_path)
+    run = tmp_path / "run"
     call_script("train.py", *more, "hydra.run.dir=one", cwd=tmp_path)
     one = tmp_path / "one"
     assert set(results(run)) == set(results(one))

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hydra import compose, initialize_config_dir
-from scripts import ROOT, TINY, TINY_MODEL, results, train
+from scripts import ROOT, TINY, TINY_MODEL, results, run_script
 from wandb.proto.wandb_internal_pb2 import Record
 
 BLOCK, HEADER, FULL, LAST = 32768, struct.Struct("<IHB"), 1, 4
@@ -150,7 +151,7 @@ def test_no_secret_of_the_environment_is_written(trained):
 @pytest.mark.slow
 def test_a_run_that_fails_is_marked_as_failed(tmp_path):
     (tmp_path / "run" / "weights.safetensors").mkdir(parents=True)  # where a file should be written
-    train(tmp_path, *TINY, *TINY_MODEL, "trainer.max_steps=1", status=1)
+    run_script("train.py", *TINY, *TINY_MODEL, "trainer.max_steps=1", "hydra.run.dir=run", cwd=tmp_path, status=1)
     assert read(tmp_path / "run")["exit"] == 1
     assert results(tmp_path / "run")["status"] == "failed"
 
@@ -169,9 +170,9 @@ def test_every_job_of_a_sweep_is_a_run_of_its_group(sweep):
 
 def test_the_options_of_docs_sweep_yaml_are_ours():
     """As W&B's agent builds its command of docs/sweep.yaml, with each end of every range."""
-    from wandb.sdk.launch.sweeps.utils import create_sweep_command_args, load_sweep_config
+    from wandb.sdk.launch.sweeps.utils import create_sweep_command_args
 
-    sweep = load_sweep_config(str(ROOT / "docs" / "sweep.yaml"))
+    sweep = yaml.safe_load((ROOT / "docs" / "sweep.yaml").read_text(encoding="utf-8"))
     assert (ROOT / sweep["program"]).is_file()
     assert sweep["command"] == ["${env}", "python", "${program}", "${args_no_hyphens}"]
     values = {
