@@ -1,15 +1,20 @@
 """The same sweep again in its folder: what is done is left alone, the rest is done, and nothing is done twice."""
 
 import json
+import re
 import subprocess
 import sys
 from contextlib import nullcontext
 
 import pytest
 import yaml
+from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import setup_globals
 from killing import Killed, kill
 from scripts import ROOT, TINY, TINY_MODEL, call_script, results
 
+from unrolled.configuration import register_resolvers
 from unrolled.training.ranks import run_ranks
 
 BASE = [*TINY, *TINY_MODEL, "trainer.max_epochs=2", "data.grammar.pairs=100", "logger=csv"]
@@ -110,3 +115,17 @@ def test_the_processes_of_torchrun_share_one_folder(tmp_path):
     (run,) = (tmp_path / "outputs" / "cgru-bahdanau-reorder").iterdir()
     assert (results(run)["status"], results(run)["steps"]) == ("completed", 3)
     assert (run / "config.yaml").is_file()
+
+
+def test_what_starts_in_the_same_second_has_a_folder_of_its_own():
+    """Of two runs and two sweeps, whatever the time."""
+    setup_globals()
+    register_resolvers()
+    names = []
+    for _ in range(2):
+        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+            config = compose("train", return_hydra_config=True)
+        HydraConfig.instance().set_config(config)
+        names += [config.hydra.run.dir, config.hydra.sweep.dir]
+    timeless = [re.fullmatch(r"outputs/.*/\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d-([0-9a-f]{6})", name) for name in names]
+    assert len({found and found[1] for found in timeless}) == 4, names
