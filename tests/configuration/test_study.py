@@ -1,0 +1,165 @@
+"""A study whose jobs are functions: what is asked, told and gone on with."""
+
+import math
+from functools import partial
+
+import pytest
+from hydra.core.utils import JobReturn, JobStatus
+from omegaconf import OmegaConf
+
+from unrolled.configuration.study import sweep
+from unrolled.errors import UserError
+
+optuna = pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
+
+SPACE = ["model.size=choice(8,16,32)", "optimizer.lr=tag(log,interval(1e-4,1e-1))"]
+
+
+class Ended(BaseException):
+    """As a killed process."""
+
+
+class Study:
+    """One in ``folder``; the value of a job is ``value`` of its options."""
+
+    def __init__(self, folder, value):
+        self.folder, self.value = folder, value
+        self.launched = []
+
+    def launch(self, jobs, initial_job_idx):
+        self.launched.append((initial_job_idx, len(jobs)))
+        returns = []
+        for job in jobs:
+            returned = JobReturn()
+            returned.status = JobStatus.COMPLETED
+            try:
+                returned.return_value = self.value(dict(option.split("=", 1) for option in job))
+            except Exception as problem:
+                returned.status, returned.return_value = JobStatus.FAILED, problem
+            returns.append(returned)
+        return returns
+
+    def sweep(self, *arguments, trials=6, jobs=1, direction="max", params=None):
+        sweep(
+            list(arguments),
+            OmegaConf.create({"hydra": {"sweep": {"dir": str(self.folder)}}}),
+            self.launch,
+            sampler=partial(optuna.samplers.TPESampler, seed=1, n_startup_trials=3),
+            storage=f"sqlite:///{self.folder}/study.db",
+            direction=direction,
+            n_trials=trials,
+            n_jobs=jobs,
+            params=params or {},
+        )
+
+    def trials(self):
+        study = optuna.load_study(study_name="unrolled", storage=f"sqlite:///{self.folder}/study.db")
+        return [(trial.number, trial.state.name, trial.value, trial.params) for trial in study.trials]
+
+
+def rate(options):
+    return -abs(math.log10(float(options["optimizer.lr"])) + 2.5)
+
+
+def failing(options, first=1e-2, problem=None):
+    """Above a learning rate: no number, or an error."""
+    if float(options["optimizer.lr"]) < first:
+        return rate(options)
+    if problem is not None:
+        raise problem
+    return math.nan
+
+
+@pytest.mark.parametrize(("direction", "best"), [("max", max), ("min", min)])
+def test_the_best_is_found_and_written(direction, best, tmp_path):
+    study = Study(tmp_path / "study", rate)
+    study.sweep(*SPACE, direction=direction)
+    value = best(value for _, _, value, _ in study.trials())
+    found = OmegaConf.load(tmp_path / "study" / "optimization_results.yaml")
+    assert found.best_value == value
+    assert study.trials()[found.best_trial][2:] == (value, dict(found.best_params))
+    assert study.launched == [(number, 1) for number in range(6)]
+
+
+@pytest.mark.parametrize("killed", range(6))
+def test_it_goes_on_with_the_trial_that_was_running_and_suggests_what_it_would_have(killed, tmp_path):
+    whole = Study(tmp_path / "whole", rate)
+    whole.sweep(*SPACE)
+    assert len({str(params) for *_, params in whole.trials()}) == 6
+
+    def once(options):
+        study.value = rate if len(study.launched) > killed else once
+        if study.value is rate:
+            raise Ended
+        return rate(options)
+
+    study = Study(tmp_path / "study", once)
+    with pytest.raises(Ended):
+        study.sweep(*SPACE)
+    assert study.trials()[-1][:2] == (killed, "RUNNING")
+    study.sweep(*SPACE)
+    assert study.trials() == whole.trials()
+    assert study.launched[killed : killed + 2] == [(killed, 1)] * 2
+    study.sweep(*SPACE)  # nothing is left to do
+    assert len(study.launched) == 7
+
+
+def test_several_at_a_time_keep_their_numbers(tmp_path):
+    study = Study(tmp_path / "study", rate)
+    study.sweep(*SPACE, trials=3, jobs=2)
+    assert study.launched == [(0, 2), (2, 1)]
+    study.sweep(*SPACE, trials=7, jobs=2)
+    assert study.launched == [(0, 2), (2, 1), (3, 2), (5, 2)]
+
+
+def test_running_trials_with_a_gap_between_are_launched_apart(tmp_path):
+    study = Study(tmp_path / "study", rate)
+    study.sweep(*SPACE, trials=1)
+    there = optuna.load_study(study_name="unrolled", storage=f"sqlite:///{study.folder}/study.db")
+    asked = [there.ask() for _ in range(3)]
+    there.tell(asked[1], state=optuna.trial.TrialState.FAIL)
+    study.sweep(*SPACE, trials=4, jobs=2)
+    assert study.launched[1:] == [(1, 1), (3, 1)]
+
+
+def test_no_number_and_a_late_error_are_failed_trials(tmp_path):
+    nan = Study(tmp_path / "nan", failing)
+    nan.sweep(*SPACE)
+    states = {number: state for number, state, _, _ in nan.trials()}
+    assert set(states.values()) == {"COMPLETE", "FAIL"}
+    for number, state, value, params in nan.trials():
+        assert (state == "FAIL") == (params["optimizer.lr"] >= 1e-2) == (value is None), number
+    late = Study(tmp_path / "late", partial(failing, problem=ValueError("by a test")))
+    late.sweep(*SPACE)
+    assert {number: state for number, state, _, _ in late.trials()} == states
+
+
+def test_an_error_before_any_value_ends_the_study(tmp_path):
+    early = Study(tmp_path / "study", partial(failing, first=0, problem=ValueError("by a test")))
+    with pytest.raises(ValueError, match="by a test"):
+        early.sweep(*SPACE)
+    assert [state for _, state, _, _ in early.trials()] == ["RUNNING"]  # the same command tries it again
+
+
+def test_no_value_at_all_is_said(tmp_path):
+    with pytest.raises(UserError, match="no trial has a value"):
+        Study(tmp_path / "study", partial(failing, first=0)).sweep(*SPACE, trials=2)
+
+
+def test_what_the_command_line_gives_comes_before_the_file(tmp_path):
+    params = {"model.size": "choice(8,16)", "optimizer.lr": "interval(0.001,0.01)"}
+    fixed = Study(tmp_path / "fixed", rate)
+    fixed.sweep("optimizer.lr=0.002", trials=1, params=params)
+    assert set(fixed.trials()[0][3]) == {"model.size"}
+    own = Study(tmp_path / "own", rate)
+    own.sweep(SPACE[1], trials=1, params=params)
+    assert set(own.trials()[0][3]) == {"optimizer.lr"}
+
+
+def test_another_space_needs_another_folder(tmp_path):
+    study = Study(tmp_path / "study", rate)
+    study.sweep(*SPACE, f"sweep.dir={tmp_path / 'study'}", trials=1)
+    study.sweep(*SPACE, trials=2)  # named in another way
+    with pytest.raises(UserError, match=r"holds a study of other options \(model.size=choice\(8,16,32\)\)"):
+        study.sweep(SPACE[1], trials=3)
