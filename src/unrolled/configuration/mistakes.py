@@ -14,6 +14,7 @@ from unrolled.errors import UserError
 # of the system, which says with each what file it is about
 NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EISDIR)
 CLOSE = 0.5
+PLUGINS = {"joblib": "sweep", "submitit_slurm": "slurm", "submitit_local": "slurm"}  # Hydra's, and our extra for each
 
 
 def users_mistake(problem: BaseException) -> str | None:
@@ -37,6 +38,8 @@ def _configuration_mistake(problem: Exception) -> str:
     text = str(problem)
     if isinstance(problem, MissingConfigException) and (found := re.search(r"Could not find '([^']+)/([^'/]+)'", text)):
         group, choice = found.groups()
+        if choice in PLUGINS:
+            return f'{group}={choice} is not installed: pip install -e ".[{PLUGINS[choice]}]"'
         return f"{group}={choice}: there is no such choice{nearest(choice, getattr(problem, 'options', None) or [])}"
     if isinstance(problem, MissingMandatoryValue):
         return f"{problem.full_key} is missing: give {problem.full_key}=..."
