@@ -24,6 +24,7 @@ MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
 ATTENTIONS = sorted(path.stem for path in (CONF / "attention").glob("*.yaml"))
 LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm", "ngram_lm"}
 WITHOUT_ATTENTION = {"encoder_decoder", *LANGUAGE_MODELS}
+TINY_LM = ["model=rnn_lm", "model.embedding_size=8", "model.hidden_size=7"]
 NO_PAGES = ["~callbacks.pictures", "~callbacks.attention_record"]  # they take half of the time
 PLAIN = [*TINY, *TINY_MODEL, "logger=csv", *NO_PAGES, "hydra.run.dir=run"]
 
@@ -650,6 +651,15 @@ def test_bfloat16_on_the_cpu_gives_nearly_the_figures_of_float32(tmp_path):
 # Training options
 
 
+@pytest.mark.parametrize("attention", ["gru_att", "none"])
+def test_double_precision_trains(attention, tmp_path):
+    model = [*TINY_MODEL, f"attention={attention}"] if attention != "none" else TINY_LM
+    more = ["trainer.precision=64-true", "trainer.max_steps=2", "hydra.run.dir=run", "logger=csv", *NO_PAGES]
+    assert call_script("train.py", *TINY, *model, *more, cwd=tmp_path).status == 0
+    weights = load_file(tmp_path / "run" / "weights.safetensors")
+    assert {weight.dtype for weight in weights.values()} == {torch.float64}
+
+
 def test_max_steps_ends_training_and_the_model_is_tested(tmp_path):
     assert call_script("train.py", *PLAIN, "trainer.max_steps=6", cwd=tmp_path).status == 0
     assert results(tmp_path / "run")["steps"] == 6
@@ -808,6 +818,7 @@ MISTAKES = [
     ("train.py", ["seed=one"], ["seed=one", "whole number"]),
     ("train.py", ["tokenizer.size=3"], ["size=3"]),
     ("train.py", ["trainer.precision=12"], ["Lightning", "12"]),
+    ("train.py", ["trainer.precision=bf16-true"], ["trainer.precision=bf16-true", "take bf16-mixed"]),
     ("train.py", ["data.grammar.reordering=some"], ["reordering=some", "head_final"]),
     ("train.py", ["nonsense"], ["nonsense"]),
     ("train.py", ["model.sise=3"], ["model.sise", "did you mean decoder_size, embedding_size or encoder_size?"]),

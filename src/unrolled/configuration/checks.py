@@ -7,6 +7,8 @@ from unrolled.configuration.mistakes import nearest
 from unrolled.errors import UserError
 from unrolled.training.counting import Counting
 
+HALF_WEIGHTS = {"bf16-true": "bf16-mixed", "16-true": "16-mixed"}
+
 
 def check_numbers(config: DictConfig) -> None:
     """UserError where a seed, size, number, share of dropout or learning rate of ``config`` is not one."""
@@ -46,7 +48,9 @@ def check_choices(config: DictConfig) -> None:
 
 def check_training(config: DictConfig, processes: int) -> None:
     """UserError where the objective of ``config`` cannot use how it is to be trained."""
-    name = config.choices.model
+    name, precision = config.choices.model, config.trainer.precision
+    if precision in HALF_WEIGHTS:
+        raise UserError(f"trainer.precision={precision}: weights stay in float32; take {HALF_WEIGHTS[precision]}")
     optimized = {group: bool(config[group]) for group in ("optimizer", "schedule")}
     if not config.objective._target_.endswith(f".{Counting.__name__}"):
         if not all(optimized.values()):

@@ -14,7 +14,7 @@ from torch import Tensor
 from unrolled.data.tokenizer import BOS, EOS, PAD
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)  # not frozen: Lightning sets what it has made of another precision
 class Batch:
     """A batch of sentence pairs, or of sentences (then the source is None). All tensors but the masks are int64.
 

@@ -21,7 +21,7 @@ from unrolled.data.tokenizer import BOS, EOS, PAD
 from unrolled.errors import UserError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class StreamBatch:
     """The next words of every row; ``first``: the rows begin here. int64 tensors."""
 
