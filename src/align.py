@@ -10,7 +10,8 @@ from omegaconf import DictConfig
 
 from unrolled.configuration import command
 from unrolled.data.aligner import Aligner
-from unrolled.data.alignment import Links, pharaoh, read_alignments
+from unrolled.data.alignment import Links, pharaoh
+from unrolled.data.giza import read_direction
 from unrolled.data.symmetrization import symmetrization
 from unrolled.data.text import read_lines, unequal
 from unrolled.errors import UserError
@@ -47,10 +48,10 @@ def aligned(config: DictConfig) -> list[Links]:
 
 def symmetrized(config: DictConfig) -> list[Links]:
     symmetrize = symmetrization(config.symmetrization)
-    forward, backward = list(read_alignments(config.forward)), list(read_alignments(config.backward))
+    forward, backward = read_direction(config.forward), read_direction(config.backward, backward=True)
     if len(forward) != len(backward):
         raise unequal(config.forward, len(forward), config.backward, len(backward))
-    return [symmetrize(one, other) for (one, _), (other, _) in zip(forward, backward, strict=True)]
+    return [symmetrize(one, other) for one, other in zip(forward, backward, strict=True)]
 
 
 if __name__ == "__main__":

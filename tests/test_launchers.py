@@ -5,9 +5,10 @@ import os
 from pathlib import Path
 
 import pytest
+import sacrebleu
 from cluster import make_cluster
 from killing import kill
-from scripts import TINY, TINY_MODEL, results, run_script
+from scripts import TINY, TINY_MODEL, call_script, results, run_script, train
 
 pytestmark = pytest.mark.slow
 
@@ -51,12 +52,43 @@ def test_a_job_that_submitit_queues_again_goes_on(tmp_path):
         path.read_text() for path in (tmp_path / "jobs" / ".submitit").glob("*/*.err") if "[1]" in path.read_text()
     ]
     assert "[1] Requeued job" in log
-    run_script("train.py", *BASE, "seed=2", "sweep.dir=once", cwd=tmp_path)
-    (once,) = (tmp_path / "once").glob("0-*")
+    once = train(tmp_path, *BASE[1:], "seed=2")
     assert weights(once) == weights(runs[1])
 
 
-def test_two_nodes_of_a_slurm_cluster_train_one_run_and_go_on_when_queued_again(tmp_path):
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory):
+    """Where a sweep of two jobs was, each trained by two processes of one machine."""
+    where = tmp_path_factory.mktemp("two_processes")
+    run_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1,2", cwd=where)
+    return where
+
+
+def test_two_processes_share_a_run_folder_and_repeat_no_job(two_processes):
+    assert sorted(path.name for path in two_processes.iterdir()) == ["jobs", "outputs"]
+    assert [path.name for path in (two_processes / "outputs").iterdir()] == ["cache"]
+    assert sorted(path.name for path in (two_processes / "jobs").iterdir()) == [ONE, TWO, "multirun.yaml"]
+    for job in (ONE, TWO):
+        assert results(two_processes / "jobs" / job)["status"] == "completed"
+
+
+def test_two_processes_have_batches_of_their_own_and_figures_in_common(two_processes, tmp_path):
+    run, one = two_processes / "jobs" / ONE, train(tmp_path, *BASE[1:], "seed=1")
+    assert set(results(run)) == set(results(one))
+    assert results(run)["steps"] < results(one)["steps"]
+    (corpus,) = two_processes.glob("outputs/cache/reorder/*")
+    for split, count in (("val", 12), ("test", 11)):
+        written = (run / "translations" / f"{split}.txt").read_text(encoding="utf-8").split("\n")[:-1]
+        references = (corpus / f"{split}.target").read_text(encoding="utf-8").split("\n")[:-1]
+        assert len(written) == count
+        score = sacrebleu.corpus_bleu(written, [references], tokenize="none").score
+        assert score == pytest.approx(results(run)[f"{split}/bleu"], abs=1e-4)
+    evaluated = call_script("evaluate.py", f"run={run}", cwd=tmp_path).stdout
+    (shown,) = [line.split()[-1] for line in evaluated.splitlines() if line.startswith("perplexity")]
+    assert float(shown) == pytest.approx(results(run)["test/perplexity"], rel=1e-3)
+
+
+def test_two_nodes_of_a_slurm_cluster_train_as_two_processes_and_go_on_when_queued_again(two_processes, tmp_path):
     pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
     path = f"{make_cluster(tmp_path / 'bin')}:{os.environ['PATH']}"
     nodes = ["hardware=multi_node", "trainer.accelerator=cpu", "trainer.devices=1", "trainer.num_nodes=2"]
@@ -67,9 +99,4 @@ def test_two_nodes_of_a_slurm_cluster_train_one_run_and_go_on_when_queued_again(
     assert (results(run)["status"], resumed(run)) == ("completed", 1)
     (submission,) = (tmp_path / "jobs" / ".submitit").glob("*/*_submission.sh")
     assert "#SBATCH --signal=USR2@300" in submission.read_text()
-    # two processes of one machine do the same; and they repeat no job of their sweep
-    run_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1,2", "sweep.dir=once", cwd=tmp_path)
-    assert sorted(path.name for path in (tmp_path / "once").iterdir()) == [ONE, TWO, "multirun.yaml"]
-    assert [results(tmp_path / "once" / job)["status"] for job in (ONE, TWO)] == ["completed"] * 2
-    assert [path.name for path in (tmp_path / "outputs").iterdir()] == ["cache"]
-    assert weights(tmp_path / "once" / ONE) == weights(run)
+    assert weights(two_processes / "jobs" / ONE) == weights(run)
