@@ -49,12 +49,12 @@ def check_choices(config: DictConfig) -> None:
 def check_training(config: DictConfig, processes: int) -> None:
     """UserError where the objective of ``config`` cannot use how it is to be trained."""
     name, precision = config.choices.model, config.trainer.precision
-    if precision in HALF_WEIGHTS:
-        raise UserError(f"trainer.precision={precision}: weights stay in float32; take {HALF_WEIGHTS[precision]}")
     optimized = {group: bool(config[group]) for group in ("optimizer", "schedule")}
     if not config.objective._target_.endswith(f".{Counting.__name__}"):
         if not all(optimized.values()):
             raise UserError(f"model={name} is trained by gradients: optimizer=none and schedule=none are not for it")
+        if precision in HALF_WEIGHTS:
+            raise UserError(f"trainer.precision={precision}: weights stay in float32; take {HALF_WEIGHTS[precision]}")
         return
     for group, chosen in optimized.items():
         if chosen:
