@@ -1,6 +1,6 @@
 """The two thin LightningModules: what is trained, validated and tested. The models themselves know no Lightning.
 
-Loss and perplexity are sums over all words of all ranks, divided once by the number of words.
+Loss, its gradient and perplexity are sums over all words of all ranks, divided once by the number of words.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -28,6 +28,7 @@ from unrolled.training.linear_loss import linear_token_loss
 from unrolled.training.objective import TokenLoss
 from unrolled.training.schedule import Schedule
 from unrolled.training.supervision import Supervision, check_supervision, doubly_stochastic
+from unrolled.training.word_mean import WordMean
 
 
 class Search(Protocol):
@@ -66,6 +67,8 @@ class _Module(lightning.LightningModule):
         self._optimizer = optimizer
         self._schedule = schedule
         self._likelihood = LogLikelihood()
+        self._words = 0
+        self._mean = WordMean()
 
     def configure_optimizers(self) -> Any:
         """Optimiser over all parameters, with its schedule if there is one."""
@@ -81,9 +84,24 @@ class _Module(lightning.LightningModule):
         """Mean objective over the batch's words."""
         loss = self.loss(batch)
         self.target_tokens += loss.tokens
+        self._words = loss.tokens
         # nats a token; without smoothing, to compare with val/loss
         self.log("train/loss", loss.negative_log_likelihood.detach() / loss.tokens, prog_bar=True)
         return loss.objective / loss.tokens
+
+    def on_before_zero_grad(self, optimizer: Optimizer) -> None:
+        """An update begins."""
+        self._mean.begin()
+
+    def backward(self, loss: Tensor) -> None:
+        """Gradients of the mean objective over all words of the update so far; ``loss`` is Lightning's share of it."""
+        batches, ranks = self.trainer.accumulate_grad_batches, self.trainer.world_size
+        if batches * ranks > 1:
+            words = torch.tensor(self._words, dtype=loss.dtype, device=loss.device)
+            of_ranks = self.trainer.strategy.reduce(words.clone(), reduce_op="sum") if ranks > 1 else words
+            # Lightning divided by the number of batches, and takes the mean of the ranks' gradients
+            loss = loss * batches * ranks * (words / of_ranks) * self._mean.add(self.parameters(), of_ranks)
+        loss.backward()
 
     def _start_evaluation(self) -> None:
         self._likelihood = LogLikelihood()
