@@ -806,6 +806,8 @@ MISTAKES = [
     ("train.py", ["model=rnn_lm", "attention=gru_att"], ["attention", "leave attention=... away"]),
     ("train.py", ["+modle=cgru"], ["+modle: there is no such option; did you mean model?"]),
     ("train.py", ["+model.width=3"], ["+model.width: translator has no such option"]),
+    ("train.py", ["+callbacks.mine=3"], ["callbacks.mine=3", "give its class, _target_"]),
+    ("train.py", ["callbacks.early_stopping=null"], ["~callbacks.early_stopping"]),
     ("train.py", ["+callbacks.saving.seconds=3"], ["+callbacks.saving.seconds: SaveProgress has no such option"]),
     ("train.py", ["alignment=guide", "alignment.distance=squared_error"], ["choose with alignment/distance=..."]),
     ("train.py", ["data.max_tokens=many"], ["data.max_tokens=many", "whole number"]),

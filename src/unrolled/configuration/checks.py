@@ -11,7 +11,7 @@ HALF_WEIGHTS = {"bf16-true": "bf16-mixed", "16-true": "16-mixed"}
 
 
 def check_numbers(config: DictConfig) -> None:
-    """UserError where a seed, size, number, share of dropout or learning rate of ``config`` is not one."""
+    """UserError where a seed, size, number, share of dropout, learning rate or callback of ``config`` is not one."""
     whole, share = "give a whole number from 1", "give a number from 0 to below 1"
     for group in ("model", "attention"):
         for key, value in config[group].items():
@@ -23,6 +23,10 @@ def check_numbers(config: DictConfig) -> None:
         value = config.data.get(key, 1)
         if not (isinstance(value, int) and value > 0):
             raise UserError(f"data.{key}={value}: {whole}")
+    for name, callback in config.callbacks.items():
+        if not (isinstance(callback, DictConfig) and "_target_" in callback):
+            instead = f"leave it out: ~callbacks.{name}" if callback is None else "give its class, _target_"
+            raise UserError(f"callbacks.{name}={callback}: {instead}")
     smoothing, rate = config.objective.get("label_smoothing", 0.0), config.optimizer.get("lr", 1.0)
     if not (isinstance(smoothing, int | float) and 0 <= smoothing < 1):
         raise UserError(f"objective.label_smoothing={smoothing}: {share}")
