@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 import sacrebleu
-import torch
 from cluster import make_cluster
 from killing import kill
-from safetensors.torch import load_file
-from scripts import ROOT, TINY, TINY_MODEL, call_script, results, run_script, train
+from scripts import TINY, TINY_MODEL, call_script, results, run_script, train
 
 pytestmark = pytest.mark.slow
 
@@ -82,20 +80,6 @@ def test_two_processes_have_batches_of_their_own_and_figures_in_common(two_proce
     evaluated = call_script("evaluate.py", f"run={run}", cwd=tmp_path).stdout
     (shown,) = [line.split()[-1] for line in evaluated.splitlines() if line.startswith("perplexity")]
     assert float(shown) == pytest.approx(results(run)["test/perplexity"], rel=1e-3)
-
-
-def test_two_processes_train_as_one_does_that_has_the_batches_of_both(tmp_path):
-    """A text in as many rows, each of which is a process's own; the last columns of some rows are padding."""
-    text = [f"data.{split}={ROOT / 'README.md'}" for split in ("train", "val", "test")]
-    rows = ["data.stream=true", "data.stream_rows=6", "data.stream_steps=90", "trainer.max_epochs=2"]
-    model = ["model=rnn_lm", "model.embedding_size=8", "model.hidden_size=7", "model.dropout=0", "optimizer.lr=0.03"]
-    same = ["data=monolingual_text", "tokenizer=word", *text, *rows, *model, "logger=csv"]
-    run_script("train.py", *same, "hardware=ddp_cpu", "hydra.run.dir=two", cwd=tmp_path)
-    one, two = train(tmp_path, *same, folder="one"), tmp_path / "two"
-    assert results(two)["steps"] == results(one)["steps"]
-    ours, theirs = (load_file(run / "weights.safetensors") for run in (one, two))
-    for name, weight in ours.items():
-        torch.testing.assert_close(theirs[name], weight, rtol=1e-4, atol=1e-5)
 
 
 def test_two_nodes_of_a_slurm_cluster_train_as_two_processes_and_go_on_when_queued_again(two_processes, tmp_path):
