@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
+from hydra._internal.hydra import Hydra
+from hydra.types import RunMode
+
 ROOT = Path(__file__).resolve().parents[1]
 
 # A corpus and a model so small that a run takes seconds
@@ -44,6 +47,11 @@ def run_script(
     return done
 
 
+def _mode(hydra: Hydra, config_name: str, overrides: list[str]) -> RunMode | None:
+    """Whether conf/ says that this is a sweep; Hydra would compose the whole configuration to see."""
+    return RunMode.MULTIRUN if "sweep=optuna" in overrides else None
+
+
 class Called(NamedTuple):
     """How a script ended: exit status, and what it wrote."""
 
@@ -64,6 +72,7 @@ def call_script(script: str, *arguments: str, cwd: Path, text: str = "") -> Call
         patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8")),
         patch.dict(os.environ, {"NETRC": os.devnull, "UNROLLED_CACHE": str(cwd / "cache")}),
         patch("unrolled.training.run.save_curves"),
+        patch.object(Hydra, "get_mode", _mode),
         chdir(cwd),
         redirect_stdout(out),
         redirect_stderr(err),
@@ -76,6 +85,21 @@ def call_script(script: str, *arguments: str, cwd: Path, text: str = "") -> Call
             status = int(end.code or 0)
     out.flush()
     return Called(status, out.buffer.getvalue().decode(), err.getvalue())
+
+
+def fork_script(script: str, *arguments: str, cwd: Path) -> int:
+    """Run src/``script`` in a process of its own, which begins as a copy of this one; returns how that ended.
+
+    As `call_script`, for scripts that signals end. A status, or the number of a signal with a minus.
+    """
+    process = os.fork()
+    if process == 0:
+        status = 70
+        try:
+            status = call_script(script, *arguments, cwd=cwd).status
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
 def write_pair(folder: Path, name: str, source: Sequence[str], target: Sequence[str]) -> str:

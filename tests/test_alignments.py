@@ -104,16 +104,6 @@ def test_the_best_checkpoint_may_be_the_best_aligned(text, tmp_path):
     assert "data.val_alignment=FILE" in refused.stderr
 
 
-def test_two_processes_sum_up_what_the_attention_is_like(tmp_path):
-    """The figures of two ranks are those of one, of the same weights: counts are added, not shares."""
-    train(tmp_path, *TINY, "alignment=guide", "hardware=ddp_cpu", "trainer.max_steps=1")
-    both = results(tmp_path / "run")
-    done = call_script("evaluate.py", "run=run", cwd=tmp_path)
-    shown = dict(line.split(maxsplit=1) for line in done.stdout.splitlines() if "," not in line)
-    for name in ("aer", "attention_entropy", "unattended", "words_per_attended"):
-        assert float(shown[name]) == pytest.approx(both[f"test/{name}"], rel=1e-3), name
-
-
 @pytest.mark.parametrize(
     ("change", "words"),
     [

@@ -730,6 +730,7 @@ def test_on_a_terminal_there_is_a_progress_bar_and_no_question(tmp_path):
             str(ROOT / "src" / "train.py"),
             *TINY,
             *TINY_MODEL,
+            *NO_PAGES,
             "trainer.max_steps=3",
             "hydra.run.dir=run",
         ],

@@ -9,7 +9,7 @@ import sysconfig
 from pathlib import Path
 
 import pytest
-from scripts import ROOT, call_script, run_script
+from scripts import ROOT, call_script
 
 from unrolled.errors import UserError
 from unrolled.training import record
@@ -97,9 +97,8 @@ def test_the_tests_have_the_standard_library_s():
 def test_a_run_s_page_is_written_again(trained, tmp_path):
     written = (trained / "attention.html").read_bytes()
     (trained / "attention.html").unlink()
-    done = run_script("inspect.py", f"runs={trained}", cwd=tmp_path)
-    assert done.stdout == f"{trained / 'attention.html'}\n"
-    assert done.stderr == ""
+    done = call_script("inspect.py", f"runs={trained}", cwd=tmp_path)
+    assert (done.stdout, done.stderr) == (f"{trained / 'attention.html'}\n", "")
     assert (trained / "attention.html").read_bytes() == written
     assert list(tmp_path.iterdir()) == []
 

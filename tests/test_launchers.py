@@ -54,13 +54,12 @@ def test_a_job_that_submitit_queues_again_goes_on(tmp_path):
 def two_processes(tmp_path_factory):
     """Where a sweep of two jobs was, each trained by two processes of one machine."""
     where = tmp_path_factory.mktemp("two_processes")
-    run_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1,2", cwd=where)
+    assert call_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1,2", cwd=where).status == 0
     return where
 
 
 def test_two_processes_share_a_run_folder_and_repeat_no_job(two_processes):
-    assert sorted(path.name for path in two_processes.iterdir()) == ["jobs", "outputs"]
-    assert [path.name for path in (two_processes / "outputs").iterdir()] == ["cache"]
+    assert sorted(path.name for path in two_processes.iterdir()) == ["cache", "jobs"]
     assert sorted(path.name for path in (two_processes / "jobs").iterdir()) == [ONE, TWO, "multirun.yaml"]
     for job in (ONE, TWO):
         assert results(two_processes / "jobs" / job)["status"] == "completed"
@@ -70,7 +69,7 @@ def test_two_processes_have_batches_of_their_own_and_figures_in_common(two_proce
     run, one = two_processes / "jobs" / ONE, train(tmp_path, *BASE[1:], "seed=1")
     assert set(results(run)) == set(results(one))
     assert results(run)["steps"] < results(one)["steps"]
-    (corpus,) = two_processes.glob("outputs/cache/reorder/*")
+    (corpus,) = two_processes.glob("cache/reorder/*")
     for split, count in (("val", 12), ("test", 11)):
         written = (run / "translations" / f"{split}.txt").read_text(encoding="utf-8").split("\n")[:-1]
         references = (corpus / f"{split}.target").read_text(encoding="utf-8").split("\n")[:-1]
@@ -78,8 +77,9 @@ def test_two_processes_have_batches_of_their_own_and_figures_in_common(two_proce
         score = sacrebleu.corpus_bleu(written, [references], tokenize="none").score
         assert score == pytest.approx(results(run)[f"{split}/bleu"], abs=1e-4)
     evaluated = call_script("evaluate.py", f"run={run}", cwd=tmp_path).stdout
-    (shown,) = [line.split()[-1] for line in evaluated.splitlines() if line.startswith("perplexity")]
-    assert float(shown) == pytest.approx(results(run)["test/perplexity"], rel=1e-3)
+    shown = dict(line.split(maxsplit=1) for line in evaluated.splitlines() if "," not in line)
+    for name in ("perplexity", "aer", "attention_entropy", "unattended", "words_per_attended"):
+        assert float(shown[name]) == pytest.approx(results(run)[f"test/{name}"], rel=1e-3), name
 
 
 def test_two_nodes_of_a_slurm_cluster_train_as_two_processes_and_go_on_when_queued_again(two_processes, tmp_path):

@@ -104,8 +104,10 @@ class SaveProgress(Callback):
 
     def _received_by_any(self, trainer: lightning.Trainer, module: Any) -> int:
         """The signal that some process of the run has received, in all of them; 0 for none."""
-        own = torch.tensor(0 if self._received is None else self._received[0], device=module.device)
-        return int(trainer.strategy.reduce(own, reduce_op="max"))
+        own = 0 if self._received is None else self._received[0]
+        if trainer.world_size == 1:  # to ask a GPU would be to wait for it
+            return own
+        return int(trainer.strategy.reduce(torch.tensor(own, device=module.device), reduce_op="max"))
 
     def _is_time(self, trainer: lightning.Trainer, batch_idx: int) -> bool:
         if trainer.global_step == self._saved_step:
