@@ -130,8 +130,14 @@ def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None
         label = _label(options, values, seeds)
         while any(group.label == label for group in groups):
             label += "'"  # 1 and "1" are shown alike
-        groups.append(Group(label, dict(zip(map(title, options), values)), [*seeds.values()]))
+        groups.append(
+            Group(label, dict(zip(map(title, options), values)), [seeds[seed] for seed in sorted(seeds, key=_number)])
+        )
     return Comparison(options, groups, left_out, None if baseline is None else _baseline(groups, baseline))
+
+
+def _number(seed: int | None) -> int:
+    return -1 if seed is None else seed
 
 
 def _label(options: Sequence[str], values: Sequence[str], seeds: Mapping[Any, Run]) -> str:
