@@ -870,14 +870,8 @@ def test_a_mistake_from_the_shell_ends_the_same(texts):
 
 def test_translate_names_the_line_that_is_not_utf8(moved):
     folder, elsewhere = moved
-    done = subprocess.run(
-        [sys.executable, str(ROOT / "src" / "translate.py"), f"run={folder}"],
-        cwd=elsewhere,
-        input=b"fine\nsch\xf6n\n",
-        capture_output=True,
-        env=os.environ | {"OMP_NUM_THREADS": "1"},
-    )
-    assert done.returncode == 2
-    assert "standard input:2" in done.stderr.decode().splitlines()[-1]
-    assert b"Traceback" not in done.stderr
-    assert done.stdout.count(b"\n") == 1  # the line before it is translated
+    done = call_script("translate.py", f"run={folder}", cwd=elsewhere, text=b"fine\nsch\xf6n\n")
+    assert done.status == 2
+    (line,) = done.stderr.splitlines()
+    assert "standard input:2" in line
+    assert done.stdout.count("\n") == 1  # the line before it is translated

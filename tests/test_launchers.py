@@ -8,13 +8,13 @@ import pytest
 import sacrebleu
 from cluster import make_cluster
 from killing import kill
-from scripts import TINY, TINY_MODEL, call_script, results, run_script, train
+from scripts import TINY, TINY_MODEL, call_script, results, train
 
 pytestmark = pytest.mark.slow
 
 BASE = ["-m", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "data.grammar.pairs=100", "logger=csv", "sweep.dir=jobs"]
 BASE += ["~callbacks.pictures", "~callbacks.attention_record"]
-HERE = {"PYTHONPATH": str(Path(__file__).parent)}
+TESTS = Path(__file__).parent
 ONE, TWO = "0-cgru-bahdanau-reorder-seed1", "1-cgru-bahdanau-reorder-seed2"
 
 
@@ -26,23 +26,28 @@ def weights(run: Path) -> bytes:
     return (run / "weights.safetensors").read_bytes()
 
 
-def test_joblib_trains_side_by_side_and_shares_the_cores(tmp_path):
+def test_joblib_trains_side_by_side_and_shares_the_cores(tmp_path, monkeypatch, capfd):
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="the extra 'sweep' is not installed")
     counting = ["+callbacks.threads._target_=killing.Threads"]
     launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
-    done = run_script("train.py", *BASE, "seed=1,2", *counting, *launcher, cwd=tmp_path, **HERE, OMP_NUM_THREADS=None)
-    assert "[0] epoch 1, step" in done.stderr
-    assert "[1] epoch 1, step" in done.stderr
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert call_script("train.py", *BASE, "seed=1,2", *counting, *launcher, cwd=tmp_path).status == 0
+    log = capfd.readouterr().err
+    assert "[0] epoch 1, step" in log
+    assert "[1] epoch 1, step" in log
     for run in (ONE, TWO):
         assert results(tmp_path / "jobs" / run)["status"] == "completed"
     threads = {int(line) for line in (tmp_path / "threads").read_text().split()}
     assert threads == {max(1, (os.cpu_count() or 1) // 2)}
 
 
-def test_a_job_that_submitit_queues_again_goes_on(tmp_path):
+def test_a_job_that_submitit_queues_again_goes_on(tmp_path, monkeypatch):
     pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
     preempted = kill(tmp_path, 4, "on_train_batch_start", "SIGUSR2")
-    run_script("train.py", *BASE, "hydra/launcher=submitit_local", *preempted, "seed=1", cwd=tmp_path, **HERE)
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    done = call_script("train.py", *BASE, "hydra/launcher=submitit_local", *preempted, "seed=1", cwd=tmp_path)
+    assert done.status == 0
     run = tmp_path / "jobs" / ONE
     assert (results(run)["status"], resumed(run)) == ("completed", 1)
     (log,) = (tmp_path / "jobs" / ".submitit").glob("*/*.err")
@@ -82,13 +87,16 @@ def test_two_processes_have_batches_of_their_own_and_figures_in_common(two_proce
         assert float(shown[name]) == pytest.approx(results(run)[f"test/{name}"], rel=1e-3), name
 
 
-def test_two_nodes_of_a_slurm_cluster_train_as_two_processes_and_go_on_when_queued_again(two_processes, tmp_path):
+def test_two_nodes_of_a_slurm_cluster_train_as_two_processes_and_go_on_when_queued_again(
+    two_processes, tmp_path, monkeypatch
+):
     pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
-    path = f"{make_cluster(tmp_path / 'bin')}:{os.environ['PATH']}"
+    monkeypatch.setenv("PATH", f"{make_cluster(tmp_path / 'bin')}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
     nodes = ["hardware=multi_node", "trainer.accelerator=cpu", "trainer.devices=1", "trainer.num_nodes=2"]
     slurm = ["hydra/launcher=slurm", "hydra.launcher.nodes=2", "hydra.launcher.gpus_per_node=null"]
     preempted = kill(tmp_path, 2, "on_train_batch_start", "SIGUSR2")
-    run_script("train.py", *BASE, *nodes, *slurm, *preempted, "seed=1", cwd=tmp_path, **HERE, PATH=path)
+    assert call_script("train.py", *BASE, *nodes, *slurm, *preempted, "seed=1", cwd=tmp_path).status == 0
     (run,) = (tmp_path / "jobs").glob("0-*")
     assert (results(run)["status"], resumed(run)) == ("completed", 1)
     (submission,) = (tmp_path / "jobs" / ".submitit").glob("*/*_submission.sh")
