@@ -72,6 +72,20 @@ def test_the_state_goes_on_and_its_gradient_does_not():
         torch.testing.assert_close(one, parameter.grad, rtol=1e-4, atol=1e-5)
 
 
+def test_a_rank_that_has_nothing_but_padding_adds_nothing(monkeypatch):
+    """Of two rows, each a rank's own, the second may end first: before the last batch."""
+    of = TokenStore(np.arange(4, 10, dtype=np.uint16), np.array([0, 6]))  # seven words, with the end of the line
+    first, second = (list(StreamLoader(of, rows=2, steps=3, rank=rank, world_size=2)) for rank in (0, 1))
+    task = module()
+    monkeypatch.setattr(task, "log", lambda *_, **__: None)
+    assert [int(batch.target_out_valid.sum()) for batch in (*first, *second)] == [3, 1, 3, 0]
+    assert float(task.training_step(second[0], 0).detach()) > 0
+    loss = task.training_step(second[1], 1)
+    loss.backward()
+    assert float(loss.detach()) == 0
+    assert all(bool((parameter.grad == 0).all()) for parameter in task.parameters())
+
+
 def test_evaluation_between_two_steps_does_not_disturb_training():
     of, task = store(), module()
     batches = list(StreamLoader(of, rows=3, steps=5))

@@ -85,9 +85,10 @@ class _Module(lightning.LightningModule):
         loss = self.loss(batch)
         self.target_tokens += loss.tokens
         self._words = loss.tokens
+        words = max(loss.tokens, 1)  # at the end of a stream a rank may have nothing but padding
         # nats a token; without smoothing, to compare with val/loss
-        self.log("train/loss", loss.negative_log_likelihood.detach() / loss.tokens, prog_bar=True)
-        return loss.objective / loss.tokens
+        self.log("train/loss", loss.negative_log_likelihood.detach() / words, prog_bar=True)
+        return loss.objective / words
 
     def on_before_zero_grad(self, optimizer: Optimizer) -> None:
         """An update begins."""
