@@ -6,6 +6,7 @@ import os
 import runpy
 import subprocess
 import sys
+import warnings
 from collections.abc import Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from pathlib import Path
@@ -94,7 +95,9 @@ def fork_script(script: str, *arguments: str, cwd: Path) -> int:
 
     As `call_script`, for scripts that signals end. A status, or the number of a signal with a minus.
     """
-    process = os.fork()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12, of threads: the copy has none
+        process = os.fork()
     if process == 0:
         status = 70
         try:
