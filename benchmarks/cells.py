@@ -28,7 +28,7 @@ def main() -> None:
     os.environ.setdefault("GOMP_CPU_AFFINITY", " ".join(map(str, sorted(os.sched_getaffinity(0)))))
     sys.path.insert(0, str(ROOT / "src"))
     from unrolled.models.cells import CELLS
-    from unrolled.training.memory import keep_freed_memory
+    from unrolled.training.process_memory import keep_freed_memory
 
     keep_freed_memory()
     print("| what | size | ours, ms | GFLOP/s | plain loop to ours | torch's to ours |")

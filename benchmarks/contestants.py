@@ -28,7 +28,7 @@ from unrolled.data.batch import Batch
 from unrolled.models.encoder import BidirectionalGRU
 from unrolled.models.translator import Translator
 from unrolled.training.linear_loss import linear_token_loss
-from unrolled.training.objective import token_loss
+from unrolled.training.loss import token_loss
 
 
 class Contestant:

@@ -18,12 +18,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from unrolled.data import store  # noqa: E402
-from unrolled.data.corpus import ParallelText  # noqa: E402
-from unrolled.data.encode import encode  # noqa: E402
-from unrolled.data.modules import DataModule  # noqa: E402
-from unrolled.data.text import read_lines  # noqa: E402
-from unrolled.data.tokenizer import SentencePiece  # noqa: E402
+from unrolled.data import store
+from unrolled.data.corpus import ParallelText
+from unrolled.data.encode import encode
+from unrolled.data.module import DataModule
+from unrolled.text.lines import read_lines
+from unrolled.text.tokenizer import SentencePiece
 
 TURNS = 3
 

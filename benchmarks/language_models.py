@@ -90,7 +90,7 @@ def serve(pipe: Connection, name: str, cell: str, size: int, vocabulary: int) ->
     sys.path.insert(0, str(ROOT / "src"))
     import torch
 
-    from unrolled.training.memory import keep_freed_memory
+    from unrolled.training.process_memory import keep_freed_memory
 
     if name == "ours":
         keep_freed_memory()
@@ -140,7 +140,7 @@ def ours(cell: str, size: int, vocabulary: int) -> Step:
 
     from unrolled.data.continuous import StreamBatch
     from unrolled.models.language_model import rnn_lm
-    from unrolled.training.modules import LanguageModeling
+    from unrolled.training.language_modeling import LanguageModeling
     from unrolled.training.schedule import constant
 
     torch.manual_seed(0)

@@ -34,9 +34,10 @@ def child(size: int, attention: str, length: int, vocabulary: int, contestant: s
     from hydra import compose, initialize_config_dir
     from measure import _memory
 
-    from unrolled.configuration import CONF, build_model
+    from unrolled.configuration.build import build_model
+    from unrolled.configuration.command import CONF
     from unrolled.data.batch import make_batch
-    from unrolled.training.memory import keep_freed_memory
+    from unrolled.training.process_memory import keep_freed_memory
 
     keep_freed_memory()
     torch.manual_seed(1)

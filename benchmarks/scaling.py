@@ -33,7 +33,7 @@ def main() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
     os.environ.setdefault("GOMP_CPU_AFFINITY", " ".join(map(str, sorted(os.sched_getaffinity(0)))))
     sys.path.insert(0, str(ROOT / "src"))
-    from unrolled.training.memory import keep_freed_memory
+    from unrolled.training.process_memory import keep_freed_memory
 
     keep_freed_memory()
     by_pairs(chosen)
@@ -105,7 +105,8 @@ def contestant() -> object:
     from contestants import Contestant
     from hydra import compose, initialize_config_dir
 
-    from unrolled.configuration import CONF, build_model
+    from unrolled.configuration.build import build_model
+    from unrolled.configuration.command import CONF
 
     torch.manual_seed(1)
     sizes = ["model.embedding_size=256", "model.encoder_size=256", "model.decoder_size=512", "attention.size=512"]

@@ -35,7 +35,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT / "src"))
     from data import module
 
-    from unrolled.training.memory import keep_freed_memory
+    from unrolled.training.process_memory import keep_freed_memory
 
     keep_freed_memory()
     tokenizer = module(chosen.data_root, chosen.cache).source_tokenizer
@@ -115,7 +115,7 @@ def against_joeynmt(ids: list[list[int]], python: str) -> None:
 def natural(run: str, lines: list[str], beams: list[int]) -> None:
     from omegaconf import OmegaConf
 
-    from unrolled.configuration import load_translator
+    from unrolled.configuration.load import load_translator
 
     print("\n| natural lengths, trained run | sentences/s | tokens/s |\n| --- | ---: | ---: |")
     for beam in beams:
@@ -140,7 +140,7 @@ def against_everything(run: str, lines: list[str]) -> None:
     import torch
     from omegaconf import OmegaConf
 
-    from unrolled.configuration import load_translator
+    from unrolled.configuration.load import load_translator
     from unrolled.data.loader import encode_source
     from unrolled.search.settings import BeamSearch
 

@@ -39,7 +39,8 @@ def child(overrides: list[str]) -> None:
     import train  # noqa: F401
 
     end("import unrolled and hydra")
-    from unrolled.configuration import build_data, build_module, build_trainer, command
+    from unrolled.configuration.build import build_data, build_module, build_trainer
+    from unrolled.configuration.command import command
 
     class FirstStep(lightning.Callback):
         def on_train_start(self, trainer: object, module: object) -> None:

@@ -97,7 +97,7 @@ def main() -> None:
     from peer import applies
     from report import table
 
-    from unrolled.training.memory import keep_freed_memory
+    from unrolled.training.process_memory import keep_freed_memory
 
     keep_freed_memory()
 

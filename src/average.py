@@ -1,38 +1,4 @@
-"""The mean of a run's weights at several validations, as a run of its own.
-
-python src/average.py run=RUN [which=best|last] [number=5]    then: python src/translate.py run=RUN/average-best-5
-"""
-
-import json
-import shutil
-import sys
-from pathlib import Path
-
-from omegaconf import DictConfig
-
-from unrolled.configuration import command, read_config
-from unrolled.errors import UserError
-from unrolled.training.averaging import average, choose, save_average, weights_of
-from unrolled.training.results import write_text
-
-
-@command("average")
-def main(config: DictConfig) -> None:
-    if config.which not in ("best", "last"):
-        raise UserError(f"which={config.which} is unknown: give best or last")
-    if not (isinstance(config.number, int) and config.number > 0):
-        raise UserError(f"number={config.number}: give a whole number from 1")
-    read_config(config.run)
-    run = Path(config.run)
-    kept = run / "checkpoints" / "kept"
-    steps = choose(kept, config.which, config.number)
-    folder = run / f"average-{config.which}-{config.number}"
-    shutil.copytree(run / "tokenizer", folder / "tokenizer", dirs_exist_ok=True)
-    save_average(average([weights_of(kept, step) for step in steps]), folder / "weights.safetensors")
-    write_text(folder / "average.json", json.dumps({"which": config.which, "steps": steps}, indent=2) + "\n")
-    write_text(folder / "config.yaml", (run / "config.yaml").read_text(encoding="utf-8"))
-    sys.stdout.write(f"{folder}\n")
-
+from unrolled.commands.average import main
 
 if __name__ == "__main__":
     main()

@@ -1,37 +1,4 @@
-"""Sentences drawn from a language model: python src/sample.py run=LM [number=10] [search.temperature=0.7]"""
-
-import sys
-
-import torch
-from omegaconf import DictConfig
-
-from unrolled.configuration import build_search, command, load_language_model
-from unrolled.data.batch import make_source_batch
-from unrolled.errors import UserError
-from unrolled.search.sample import Sampling
-from unrolled.training.inference import autocast
-
-
-@command("sample")
-def main(config: DictConfig) -> None:
-    for option in ("number", "max_length"):
-        if not (isinstance(config[option], int) and config[option] > 0):
-            raise UserError(f"{option}={config[option]}: give a whole number from 1")
-    if not config.search._target_.endswith(Sampling.__name__):
-        raise UserError("sample.py draws: leave search=... away, or give search=sampling")
-    language_model = load_language_model(config)
-    model, tokenizer = language_model.model, language_model.tokenizer
-    sampling = build_search(config, tokenizer)
-    for start in range(0, config.number, config.batch):
-        sentences = range(start, min(start + config.batch, config.number))
-        batch = make_source_batch([[]] * len(sentences), sentences)  # <s> alone
-        limits = torch.full((len(sentences),), config.max_length)
-        with autocast(language_model.device, config.precision):
-            drawn = sampling.draw(model, batch.to(language_model.device), limits)
-        for hypothesis in drawn:
-            sys.stdout.write(tokenizer.decode(hypothesis.tokens) + "\n")
-        sys.stdout.flush()
-
+from unrolled.commands.sample import main
 
 if __name__ == "__main__":
     main()

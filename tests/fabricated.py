@@ -9,7 +9,7 @@ from typing import Any
 import yaml
 from scripts import write_pair
 
-from unrolled.training.comparison.sweep import Run
+from unrolled.runs.folder import Run
 
 TEXTS = {"test.source": "1" * 64, "test.target": "2" * 64, "tokenizer.target": "3" * 64}
 SIGNATURES = {"bleu_signature": "nrefs:1|tok:13a", "chrf_signature": "nrefs:1", "ter_signature": "nrefs:1"}
@@ -26,9 +26,9 @@ def write_text_data(folder: Path, *, links: bool = True) -> dict[str, Any]:
         (folder / "test.links").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
     corpus = {"_target_": "unrolled.data.corpus.ParallelText", **data}
     corpus |= {"test_alignment": str(folder / "test.links") if links else None}
-    tokenizer = {"_target_": "unrolled.data.tokenizer.Words", "size": None, "min_count": 1, "joint": False}
+    tokenizer = {"_target_": "unrolled.text.tokenizer.Words", "size": None, "min_count": 1, "joint": False}
     sizes = {"cache": str(folder / "cache"), "max_tokens": 99, "max_length": 99, "seed": 1}
-    module = {"_target_": "unrolled.data.modules.DataModule", "corpus": corpus, "tokenizer": tokenizer, **sizes}
+    module = {"_target_": "unrolled.data.module.DataModule", "corpus": corpus, "tokenizer": tokenizer, **sizes}
     return {**data, "bleu_tokenize": "13a", "bleu_lowercase": False, "corpus": corpus, "module": module}
 
 

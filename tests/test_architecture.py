@@ -45,29 +45,51 @@ def test_import_contracts_hold():
     assert "0 broken" in done.stdout
 
 
-SCRIPTS = {"train.py", "evaluate.py", "translate.py", "score.py", "sample.py", "average.py", "rescore.py"}
-SCRIPTS |= {"interpolate.py", "arpa.py", "align.py", "inspect.py", "compare.py"}
+DOORS = sorted((ROOT / "src").glob("*.py"))
+COMMANDS = [path for path in SOURCES if path.parent.name == "commands" and path.stem != "__init__"]
 
-FIGURES = ("figures", "fonts", "gradient_curves", "comparison/figures")
+
+def rooms(package: str) -> set[str]:
+    """The rooms with files that import ``package``."""
+    return {
+        "/".join(path.relative_to(ROOT / "src" / "unrolled").parts[:-1])
+        for path in SOURCES[len(DOORS) :]
+        if "unrolled" in path.parts and package in imports(path)
+    }
+
+
+def test_every_command_has_a_door_and_nothing_else_is_in_src():
+    assert [door.name for door in DOORS] == [command.name for command in COMMANDS]
+    for door in DOORS:
+        assert door.read_text(encoding="utf-8") == (
+            f'from unrolled.commands.{door.stem} import main\n\nif __name__ == "__main__":\n    main()\n'
+        )
+
+
+def test_no_door_bears_the_name_of_a_module_of_the_standard_library():
+    """A script's folder is first on Python's path."""
+    assert not {door.stem for door in DOORS} & sys.stdlib_module_names
 
 
 @pytest.mark.parametrize(
     ("package", "who"),
     [
-        ("wandb", {"unrolled/training/loggers.py", "unrolled/training/pictures.py"}),
-        ("sacrebleu", {"unrolled/metrics/translation.py", "unrolled/metrics/significance.py"}),
-        ("matplotlib", {f"unrolled/training/{name}.py" for name in FIGURES}),
+        ("wandb", {"training/loggers"}),
+        ("matplotlib", {"figures"}),
+        ("sacrebleu", {"metrics"}),
+        ("hydra", {"configuration"}),
+        ("omegaconf", {"configuration", "commands"}),
+        ("lightning", {"training", "training/callbacks", "training/loggers", "data", "configuration", "commands"}),
     ],
 )
-def test_only_these_files_know(package, who):
-    assert {name(path) for path in SOURCES if package in imports(path)} == who
+def test_only_these_rooms_know(package, who):
+    assert rooms(package) == who
 
 
-def test_only_configuration_and_the_scripts_know_hydra_and_omegaconf():
-    knowing = {path for path in SOURCES if imports(path) & {"hydra", "omegaconf"}}
-    elsewhere = {name(path) for path in knowing if path.parent.name not in ("configuration", "hydra_plugins")}
-    assert elsewhere == SCRIPTS
-    assert not [script for script in SCRIPTS if "hydra" in imports(ROOT / "src" / script)]
+def test_in_data_only_the_module_knows_lightning():
+    assert [name(path) for path in SOURCES if path.parent.name == "data" and "lightning" in imports(path)] == [
+        "unrolled/data/module.py"
+    ]
 
 
 @pytest.mark.parametrize("package", ["pickle", "dill", "joblib", "marshal", "shelve"])
@@ -104,8 +126,8 @@ def test_the_package_writes_nothing_to_stdout_by_print():
                 assert name(path) == "unrolled/configuration/command.py"
 
 
-def test_scripts_are_one_screen():
-    for path in (ROOT / "src").glob("*.py"):
+def test_commands_are_one_screen():
+    for path in COMMANDS:
         assert len(path.read_text(encoding="utf-8").splitlines()) <= 80, name(path)
 
 

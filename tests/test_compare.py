@@ -10,9 +10,9 @@ import pytest
 from fabricated import REFERENCES, SIGNATURES, SOURCES, sha256_of, write_run, write_text_data
 from scripts import call_script, results
 
+from unrolled.comparison import report
 from unrolled.metrics.significance import paired_tests
-from unrolled.metrics.translation import bleu_by_length, sentence_chrf, translation_scores
-from unrolled.training.comparison import report
+from unrolled.metrics.translation_scores import bleu_by_length, sentence_chrf, translation_scores
 
 NOISE = {"bahdanau": 0.3, "gru_att": 0.1}
 FEW = ["bootstrap=60", "randomization=50", "sentences=2", "edges=[0,5,8]"]

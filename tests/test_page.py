@@ -9,9 +9,9 @@ import pytest
 import torch
 from scripts import call_script
 
-from unrolled.training import record
-from unrolled.training.inference import AttendedPair
-from unrolled.training.page import PAGE, Shown, write_page
+from unrolled.inference.attended_pairs import AttendedPair
+from unrolled.inspection import record
+from unrolled.inspection.page import PAGE, Shown, write_page
 
 CHROMIUM, DRIVER = Path("/usr/bin/chromium"), Path("/usr/bin/chromedriver")
 FLAGS = [
@@ -378,7 +378,7 @@ def test_two_runs_stand_side_by_side(browser, trained, snapshots, tmp_path):
     shutil.copytree(trained, other, ignore=shutil.ignore_patterns("wandb", "checkpoints"))
     early = [each | {"run": "other"} for each in snapshots if each["split"] == "val"][:2]
     record.write(other, early)
-    assert call_script("inspect.py", f"runs=[{trained},{other}]", "output=two.html", cwd=tmp_path).status == 0
+    assert call_script("look.py", f"runs=[{trained},{other}]", "output=two.html", cwd=tmp_path).status == 0
     page = browser.open(tmp_path / "two.html")
     assert page.texts("h3") == ["cgru-gru_att-reorder-seed0", "other"]
     left, right = (panel.rect for panel in page.all(".panel"))

@@ -9,7 +9,7 @@ import torch
 from killing import Killed, kill
 from scripts import ROOT, TINY, TINY_MODEL, call_script, fork_script, results
 
-from unrolled.training.reproduction import differences
+from unrolled.runs.reproduction import differences
 
 BASE = ["attention=gru_att", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "trainer.log_every_n_steps=2", "logger=csv"]
 BASE += ["data.grammar.pairs=100", "schedule=halve_on_plateau", "~callbacks.pictures", "~callbacks.attention_record"]

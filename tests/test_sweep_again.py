@@ -15,7 +15,7 @@ from hydra.core.utils import setup_globals
 from killing import kill
 from scripts import ROOT, TINY, TINY_MODEL, call_script, fork_script, results
 
-from unrolled.configuration import register_resolvers
+from unrolled.configuration.values import register_resolvers
 from unrolled.training.ranks import run_ranks
 
 BASE = [*TINY, *TINY_MODEL, "trainer.max_epochs=2", "data.grammar.pairs=100", "logger=csv"]

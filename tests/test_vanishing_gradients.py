@@ -15,8 +15,8 @@ from test_wandb import read
 from torch.utils.data import DataLoader
 
 from unrolled.data.batch import make_batch
-from unrolled.training.gradient_curves import read_rows
-from unrolled.training.modules import LanguageModeling
+from unrolled.figures.gradient_curves import read_rows
+from unrolled.training.language_modeling import LanguageModeling
 from unrolled.training.schedule import constant
 
 TINY_LM = [*TINY, "model=rnn_lm", "model.embedding_size=8", "model.hidden_size=7"]

@@ -9,12 +9,12 @@ from aligner_reference import Reference
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unrolled.data import ibm_model, word_pairs
-from unrolled.data.aligner import Aligner
-from unrolled.data.reorder import Grammar, generate
-from unrolled.data.word_pairs import number_words
+from unrolled.alignment import ibm_model, word_pairs
+from unrolled.alignment.aligner import Aligner
+from unrolled.alignment.word_pairs import number_words
+from unrolled.data.reorder.grammar import Grammar, generate
 from unrolled.errors import UserError
-from unrolled.metrics.alignment import alignment_scores
+from unrolled.metrics.alignment_scores import alignment_scores
 
 SENTENCE = st.lists(st.sampled_from("abcde"), max_size=5)
 TEXT = st.lists(st.tuples(SENTENCE, SENTENCE), min_size=1, max_size=6)

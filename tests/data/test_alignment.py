@@ -1,6 +1,6 @@
 import pytest
 
-from unrolled.data.alignment import known_alignments, parse_pharaoh, read_alignments, training_links
+from unrolled.alignment.links import known_alignments, parse_pharaoh, read_alignments, training_links
 from unrolled.errors import UserError
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from unrolled.data.continuous import ContinuousText, StreamLoader
 from unrolled.data.store import TokenStore
-from unrolled.data.tokenizer import BOS, EOS, PAD
 from unrolled.errors import UserError
+from unrolled.text.tokens import BOS, EOS, PAD
 
 LINES = st.lists(st.lists(st.integers(4, 50), max_size=6), min_size=1, max_size=12)
 

@@ -4,8 +4,8 @@ import pytest
 
 from unrolled.data import encode as module
 from unrolled.data.encode import encode
-from unrolled.data.tokenizer import train_words
 from unrolled.errors import UserError
+from unrolled.text.tokenizer import train_words
 
 
 @pytest.fixture

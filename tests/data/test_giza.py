@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scripts import call_script
 
-from unrolled.data.giza import parse_a3, read_direction
+from unrolled.alignment.giza import parse_a3, read_direction
 from unrolled.errors import UserError
 
 HEAD = "# Sentence pair ({}) source length 3 target length 2 alignment score : 0.0123"

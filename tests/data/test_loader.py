@@ -12,7 +12,8 @@ from unrolled.data.batch import make_batch, make_source_batch
 from unrolled.data.loader import BatchLoader, encode_pairs, encode_source, share
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore, write
-from unrolled.data.tokenizer import BOS, EOS, PAD, train_words
+from unrolled.text.tokenizer import train_words
+from unrolled.text.tokens import BOS, EOS, PAD
 
 SENTENCES = 61
 

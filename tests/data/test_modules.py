@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from unrolled.data import corpus, encode, tokenizer
-from unrolled.data.cache import appearing
 from unrolled.data.corpus import MonolingualText, ParallelText, Reorder
-from unrolled.data.modules import DataModule
-from unrolled.data.text import sha256
-from unrolled.data.tokenizer import EOS, SentencePiece, Words, load_tokenizers
+from unrolled.data.module import DataModule
 from unrolled.errors import UserError
+from unrolled.files import appearing
+from unrolled.text.lines import sha256
+from unrolled.text.tokenizer import SentencePiece, Words, load_tokenizers
+from unrolled.text.tokens import EOS
 
 SIDES = ("source", "target")
 TEXT = {

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unrolled
-from unrolled.data.reorder import ORDERS, Grammar, Pair, generate, translate, write_corpus
-from unrolled.data.reorder_tree import grow
-from unrolled.data.reorder_words import SMALLEST, Word, invent
+from unrolled.data.reorder.grammar import ORDERS, Grammar, Pair, generate, translate, write_corpus
+from unrolled.data.reorder.tree import grow
+from unrolled.data.reorder.words import SMALLEST, Word, invent
 from unrolled.errors import UserError
 
 SPLITS = ("train", "val", "test")
@@ -300,7 +300,7 @@ def checksums(folder: Path) -> dict[str, str]:
 def test_the_files_are_the_same_in_another_process_with_another_hash_seed(tmp_path):
     write_corpus(tmp_path / "here", Grammar(pairs=70, validation_pairs=7, test_pairs=5))
     code = (
-        "import sys; from pathlib import Path; from unrolled.data.reorder import Grammar, write_corpus;"
+        "import sys; from pathlib import Path; from unrolled.data.reorder.grammar import Grammar, write_corpus;"
         "write_corpus(Path(sys.argv[1]), Grammar(pairs=70, validation_pairs=7, test_pairs=5))"
     )
     package = Path(unrolled.__file__).parents[1]

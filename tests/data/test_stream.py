@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.data.stream import PAUSE, Pipe, arriving
 from unrolled.errors import UserError
+from unrolled.text.pipe import PAUSE, Pipe, arriving
 
 
 def chunks(text, count):

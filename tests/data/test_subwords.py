@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.data.subwords import piece_links, word_index, word_weights
+from unrolled.alignment.pieces import piece_links, word_index, word_weights
 
 
 def test_word_index_follows_the_marks():

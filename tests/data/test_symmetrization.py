@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.data.symmetrization import SYMMETRIZATIONS, grow_diag, grow_diag_final_and, symmetrization
+from unrolled.alignment.symmetrization import SYMMETRIZATIONS, grow_diag, grow_diag_final_and, symmetrization
 from unrolled.errors import UserError
 
 WORDS = st.integers(0, 5)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.data.text import check_same_length, decode_lines, read_lines, sha256
 from unrolled.errors import UserError
+from unrolled.text.lines import check_same_length, decode_lines, read_lines, sha256
 
 # Everything but a line feed, a NUL and lone surrogates; with the characters that other programs take for line ends
 ODD = "\u0085\u2028\u2029\v\f\x1c\x1d\x1e\r \t\u00a0\u2581\ufeff"

@@ -5,23 +5,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unrolled.data import tokenizer as module
-from unrolled.data.tokenizer import (
-    BOS,
-    EOS,
-    PAD,
-    SPECIALS,
-    UNK,
+from unrolled.errors import UserError
+from unrolled.text.tokenizer import (
     SentencePiece,
     Words,
     WordTokenizer,
     load_tokenizer,
     load_tokenizers,
     save_tokenizers,
-    split_words,
     train_sentencepiece,
     train_words,
 )
-from unrolled.errors import UserError
+from unrolled.text.tokens import BOS, EOS, PAD, SPECIALS, UNK, split_words
 
 LINES = [f"the {size} {colour} {thing} sees a{ending}" for size in ("big", "small") for colour in ("red", "blue")
          for thing in ("house", "tree", "mouse") for ending in ("", " bird", " horse that runs")]  # fmt: skip

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.metrics.alignment import alignment_scores, links_from_weights
+from unrolled.metrics.alignment_scores import alignment_scores, links_from_weights
 
 LINKS = st.sets(st.tuples(st.integers(0, 7), st.integers(0, 7)))
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.metrics.attention import AttentionCounts
+from unrolled.metrics.attention_counts import AttentionCounts
 
 # source: words 0 (pieces 0, 1), 1, 2 and </s>; target: words 0, 1 (pieces 1, 2) and </s>
 SOURCE, TARGET = [0, 0, 1, 2], [0, 1, 1]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
 from unrolled.metrics.bands import FEWEST, bleu_bands, even_edges, run_statistics
-from unrolled.metrics.translation import bleu_by_length
+from unrolled.metrics.translation_scores import bleu_by_length
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
 EDGES = [1, 6, 9]

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from unrolled.errors import UserError
-from unrolled.metrics import interpolation
-from unrolled.metrics.interpolation import mixed, tune
+from unrolled.inference import mixture_weights as interpolation
+from unrolled.inference.mixture_weights import mixed, tune
 
 
 def likelihood(log_probs, weights):

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from unrolled.data.nbest import Entry, format_entry, parse_nbest
 from unrolled.errors import UserError
-from unrolled.metrics.mert import Sentence, chosen, envelope, line_search, quality_of, tune
-from unrolled.metrics.rescoring import best, rescored, tuned, with_figure
-from unrolled.metrics.translation import bleu_of_statistics, bleu_statistics, translation_scores
+from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics, translation_scores
+from unrolled.rescoring.choose import best, rescored, tuned, with_figure
+from unrolled.rescoring.mert import Sentence, chosen, envelope, line_search, quality_of, tune
+from unrolled.rescoring.nbest import Entry, format_entry, parse_nbest
 
 # Two sentences; log p of the translator, then of a language model, worked out by hand with weights 1 and 0.5:
 # a: -2 + 0.5 x -6 = -5;     b: -3 + 0.5 x -3 = -4.5   -> b

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from unrolled.metrics.significance import paired_tests
-from unrolled.metrics.translation import translation_scores
+from unrolled.metrics.translation_scores import translation_scores
 
 WORDS = [
     "der",

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unrolled.metrics.perplexity import LogLikelihood
-from unrolled.metrics.text import BIT, TextLikelihood, impossible, per_word, unknown_words
+from unrolled.metrics.text_likelihood import BIT, TextLikelihood, impossible, per_word, unknown_words
 
 LOG_PROBS = st.floats(-50, 0)
 # words of a few pieces, one before the other

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from unrolled.errors import UserError
-from unrolled.metrics.translation import bleu_by_length, translation_scores
+from unrolled.metrics.translation_scores import bleu_by_length, translation_scores
 
 REFERENCES = [
     "Ein Mann mit einem orangefarbenen Hut, der etwas anstarrt.",

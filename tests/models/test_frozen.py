@@ -7,7 +7,7 @@ from torch import nn
 from unrolled.models.fast import packing
 from unrolled.models.fast.frozen import Product, frozen
 from unrolled.models.fast.squash import tanh
-from unrolled.search.inference import inference, models
+from unrolled.search.frozen_weights import inference, models
 
 
 def network(seed=70):

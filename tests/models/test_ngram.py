@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from models import ngram_reference as reference
 
 from unrolled.errors import UserError
-from unrolled.models.ngram.additive import AddAlpha, MaximumLikelihood
-from unrolled.models.ngram.back_off import Absolute, Katz, back_off
-from unrolled.models.ngram.kneser_ney import KneserNey
-from unrolled.models.ngram.model import NgramLanguageModel, ngram_lm
+from unrolled.ngram.additive import AddAlpha, MaximumLikelihood
+from unrolled.ngram.back_off import Absolute, Katz, back_off
+from unrolled.ngram.kneser_ney import KneserNey
+from unrolled.ngram.model import NgramLanguageModel, ngram_lm
 from unrolled.search.beam import beam_search
 from unrolled.search.length import NoNormalization
 

@@ -5,8 +5,8 @@ import torch
 from models.builders import COMBINATIONS, IDS, SOURCE_WORDS, S, batch_of, build, pad, words
 
 from search.generators import BOS, EOS, PAD
+from unrolled.search.forced import score
 from unrolled.search.length import NoNormalization
-from unrolled.search.score import score
 from unrolled.search.settings import BeamSearch
 from unrolled.training.linear_loss import linear_token_loss
 

@@ -8,8 +8,8 @@ import torch
 from search.generators import EOS, Chain, Watched, every_finished
 from unrolled.search.beam import beam_search, greedy
 from unrolled.search.ensemble import Ensemble, arithmetic_mean, geometric_mean
+from unrolled.search.forced import score
 from unrolled.search.length import NoNormalization
-from unrolled.search.score import score
 
 V, PLACES = 6, 4
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from search.generators import BOS, EOS, PAD, Chain, Watched, greedy_by_hand, log_probability
 from unrolled.errors import UserError
-from unrolled.search.sample import Sampling, sample, sharpen
+from unrolled.search.sampling import Sampling, sample, sharpen
 
 V = 7
 

@@ -8,12 +8,12 @@ from types import SimpleNamespace
 import pytest
 import torch
 
-from unrolled.data.tokenizer import WordTokenizer
 from unrolled.errors import UserError
-from unrolled.models.ngram.additive import AddAlpha, MaximumLikelihood
-from unrolled.models.ngram.kneser_ney import KneserNey
-from unrolled.models.ngram.model import NgramLanguageModel
-from unrolled.training.arpa import load_arpa, save_arpa
+from unrolled.ngram.additive import AddAlpha, MaximumLikelihood
+from unrolled.ngram.arpa import load_arpa, save_arpa
+from unrolled.ngram.kneser_ney import KneserNey
+from unrolled.ngram.model import NgramLanguageModel
+from unrolled.text.tokenizer import WordTokenizer
 
 # "the" is likely after "see", "see the dog" more so; "</s>" after "dog" has no entry
 BY_HAND = """made by hand

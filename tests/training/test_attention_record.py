@@ -8,12 +8,14 @@ import pytest
 from omegaconf import OmegaConf
 from scripts import TINY, TINY_MODEL, call_script, results
 
-from unrolled.configuration import build_data, load_translator, read_config
-from unrolled.data.tokenizer import train_sentencepiece
+from unrolled.alignment.pieces import piece_alignment
+from unrolled.configuration.build import build_data
+from unrolled.configuration.load import load_translator
+from unrolled.configuration.values import read_config
 from unrolled.errors import UserError
-from unrolled.training import record
-from unrolled.training.attention_record import AttentionRecord
-from unrolled.training.samples import piece_alignment
+from unrolled.inspection import record
+from unrolled.text.tokenizer import train_sentencepiece
+from unrolled.training.callbacks.attention_record import AttentionRecord
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from unrolled.errors import UserError
-from unrolled.training.averaging import KeepWeights, average, choose, ranked, read_kept
+from unrolled.runs.weights import average, choose, ranked, read_kept
+from unrolled.training.callbacks.kept_weights import KeepWeights
 
 
 def validations(folder, values, mode="max", **numbers):

@@ -8,11 +8,11 @@ from fabricated import TEXTS, nested, run, write_run
 from hypothesis import given
 from hypothesis import strategies as st
 
+from unrolled.comparison.groups import BLEU, MEASURES, PERPLEXITY, compare
+from unrolled.comparison.options import title, varied
+from unrolled.comparison.report import notices
 from unrolled.errors import UserError
-from unrolled.training.comparison.groups import BLEU, MEASURES, PERPLEXITY, compare
-from unrolled.training.comparison.options import title, varied
-from unrolled.training.comparison.report import notices
-from unrolled.training.comparison.sweep import Run, find_runs, flattened, read_run
+from unrolled.runs.folder import Run, find_runs, flattened, read_run
 
 LEAVES = st.integers() | st.text("xyz") | st.none()
 TREES = st.recursive(LEAVES, lambda inner: st.dictionaries(st.sampled_from("abc"), inner, min_size=1), max_leaves=9)

@@ -11,15 +11,15 @@ import pytest
 from fabricated import run
 from markdown_it import MarkdownIt  # of rich
 
+from unrolled.comparison.document import Heading, Paragraph, Picture, Table, markdown
+from unrolled.comparison.document import html as to_html
+from unrolled.comparison.groups import compare
+from unrolled.comparison.tables import comma_separated, p_value, summary
+from unrolled.figures.band_curves import bands_figure, interval
+from unrolled.figures.formats import save_figure
 from unrolled.metrics.bands import Band
 from unrolled.metrics.significance import PairedScores
-from unrolled.training.comparison.document import Heading, Paragraph, Picture, Table, markdown
-from unrolled.training.comparison.document import html as to_html
-from unrolled.training.comparison.figures import bands_figure, interval
-from unrolled.training.comparison.groups import compare
-from unrolled.training.comparison.tables import comma_separated, p_value, summary
-from unrolled.training.figures import save_figure
-from unrolled.training.results import table
+from unrolled.text.table import table
 
 # Tables
 

@@ -10,8 +10,8 @@ from models.builders import CELLS, TARGET_WORDS, build_lm
 
 from unrolled.data.continuous import StreamLoader
 from unrolled.data.store import TokenStore
-from unrolled.data.tokenizer import BOS, EOS
-from unrolled.training.modules import LanguageModeling
+from unrolled.text.tokens import BOS, EOS
+from unrolled.training.language_modeling import LanguageModeling
 from unrolled.training.schedule import constant
 
 

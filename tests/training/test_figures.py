@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from unrolled.errors import UserError
-from unrolled.training import fonts
-from unrolled.training.figures import alignment_figure, curves_figure, picture_formats, save_figure
+from unrolled.figures import fonts
+from unrolled.figures.curves import curves_figure
+from unrolled.figures.formats import picture_formats, save_figure
+from unrolled.figures.heat_map import alignment_figure
 
 CURVES = """epoch,step,train/loss,val/loss,val/perplexity,val/bleu,test/bleu
 0,9,5.5,,,,

@@ -8,8 +8,8 @@ from models.builders import SOURCE_WORDS, TARGET_WORDS, build, build_lm, words
 
 from unrolled.data.batch import make_batch
 from unrolled.errors import UserError
-from unrolled.training.gradient_curves import Row, comparison_figure, norms_figure, read_rows, write_rows
-from unrolled.training.gradient_norms import GradientNorms, excerpt, gradient_norms
+from unrolled.figures.gradient_curves import Row, comparison_figure, norms_figure, read_rows, write_rows
+from unrolled.training.callbacks.gradient_norms import GradientNorms, excerpt, gradient_norms
 
 BATCH = make_batch(None, words([7, 5, 2], TARGET_WORDS), range(3))
 

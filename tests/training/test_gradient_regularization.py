@@ -11,8 +11,8 @@ from unrolled.errors import UserError
 from unrolled.models.cells import make_cell
 from unrolled.models.trace import Tracer
 from unrolled.training.gradient_regularization import check_regularization, omega, total_omega
-from unrolled.training.modules import LanguageModeling
-from unrolled.training.objective import token_loss
+from unrolled.training.language_modeling import LanguageModeling
+from unrolled.training.loss import token_loss
 from unrolled.training.schedule import constant
 
 BATCH = make_batch(None, words([4, 2], TARGET_WORDS), range(B))

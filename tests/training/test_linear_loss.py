@@ -10,7 +10,7 @@ from torch import nn
 
 from unrolled.training import linear_loss
 from unrolled.training.linear_loss import linear_token_loss
-from unrolled.training.objective import token_loss
+from unrolled.training.loss import token_loss
 
 N, R, V = 11, 5, 7
 

@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn import functional
 
-from unrolled.training.objective import token_loss
+from unrolled.training.loss import token_loss
 
 
 def test_sums_equal_torch_cross_entropy():

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unrolled.errors import UserError
-from unrolled.training import record
-from unrolled.training.inference import AttendedPair
+from unrolled.inference.attended_pairs import AttendedPair
+from unrolled.inspection import record
 
 
 def snapshot(step, split="val", text="a b"):

@@ -7,13 +7,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from unrolled.data.tokenizer import WordTokenizer
 from unrolled.errors import UserError
+from unrolled.inference.ranking import Ranked
+from unrolled.inference.text_scorer import TextScorer, scorer
+from unrolled.inference.trained_language_model import TrainedLanguageModel
 from unrolled.models.feedforward_lm import feedforward_lm
 from unrolled.models.language_model import rnn_lm
-from unrolled.training.inference import TrainedLanguageModel
-from unrolled.training.ranking import Ranked
-from unrolled.training.scoring import TextScorer, scorer, short_names
+from unrolled.runs.folder import short_names
+from unrolled.text.tokenizer import WordTokenizer
 
 WORDS = ["a", "b", "c", "d"]
 BOS, EOS = 1, 2

@@ -6,7 +6,7 @@ import torch
 from models.builders import B, S, T, build
 
 from unrolled.errors import UserError
-from unrolled.training.supervision import (
+from unrolled.training.alignment_loss import (
     Supervision,
     check_supervision,
     cross_entropy,

@@ -7,7 +7,7 @@ from models.builders import TARGET_WORDS, build_lm, words
 from torch.utils.data import DataLoader
 
 from unrolled.data.batch import make_batch
-from unrolled.training.modules import LanguageModeling
+from unrolled.training.language_modeling import LanguageModeling
 from unrolled.training.schedule import constant
 
 LENGTHS = ([1], [9, 8, 8, 7], [3, 3], [2, 5, 5, 5, 5, 4])

@@ -5,7 +5,6 @@ from omegaconf import DictConfig, OmegaConf
 
 from unrolled.configuration.mistakes import nearest
 from unrolled.errors import UserError
-from unrolled.training.counting import Counting
 
 HALF_WEIGHTS = {"bf16-true": "bf16-mixed", "16-true": "16-mixed"}
 
@@ -54,7 +53,7 @@ def check_training(config: DictConfig, processes: int) -> None:
     """UserError where the objective of ``config`` cannot use how it is to be trained."""
     name, precision = config.choices.model, config.trainer.precision
     optimized = {group: bool(config[group]) for group in ("optimizer", "schedule")}
-    if not config.objective._target_.endswith(f".{Counting.__name__}"):
+    if config.objective.kind != "counting":
         if not all(optimized.values()):
             raise UserError(f"model={name} is trained by gradients: optimizer=none and schedule=none are not for it")
         if precision in HALF_WEIGHTS:

@@ -16,10 +16,9 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
 from unrolled.configuration.checks import check_choices
-from unrolled.configuration.child import RESOLVED, is_child
-from unrolled.configuration.jobs import launched_elsewhere
+from unrolled.configuration.jobs import RESOLVED, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import users_mistake
-from unrolled.training.saving import Preempted
+from unrolled.training.preemption import Preempted
 
 CONF = Path(__file__).resolve().parents[3] / "conf"
 

@@ -18,9 +18,9 @@ from hydra.core.utils import JobReturn
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from unrolled.configuration.reading import to_yaml
+from unrolled.configuration.values import to_yaml
 from unrolled.errors import UserError
-from unrolled.training.results import write_text
+from unrolled.files import write_text
 
 log = logging.getLogger(__name__)
 

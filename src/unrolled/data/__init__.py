@@ -1,1 +1,1 @@
-"""Text files to batches of token ids. Knows nothing of models."""
+"""Token ids on disk to batches. Knows text and alignment, no model. Only module.py knows Lightning."""

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from unrolled.data.tokenizer import BOS, EOS, PAD
+from unrolled.text.tokens import BOS, EOS, PAD
 
 
 @dataclass(eq=False)  # not frozen: Lightning sets what it has made of another precision

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unrolled.data.store import TokenStore
-from unrolled.data.tokenizer import BOS, EOS, PAD
 from unrolled.errors import UserError
+from unrolled.text.tokens import BOS, EOS, PAD
 
 
 @dataclass(eq=False)

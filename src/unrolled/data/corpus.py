@@ -6,9 +6,9 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Protocol
 
-from unrolled.data.cache import appearing
-from unrolled.data.reorder import Grammar, write_corpus
+from unrolled.data.reorder.grammar import Grammar, write_corpus
 from unrolled.errors import UserError
+from unrolled.files import appearing
 
 SPLITS = ("train", "val", "test")
 

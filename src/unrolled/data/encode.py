@@ -10,8 +10,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from unrolled.data.text import count_line_feeds, read_lines
-from unrolled.data.tokenizer import Tokenizer
+from unrolled.text.lines import count_line_feeds, read_lines
+from unrolled.text.tokenizer import Tokenizer
 
 CHUNK = 5_000  # lines a time
 LONG = 2.0  # seconds after which a notice says how fast it went

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from unrolled.data.batch import Batch, Shared, make_batch, make_source_batch
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore
-from unrolled.data.tokenizer import Tokenizer
+from unrolled.text.tokenizer import Tokenizer
 
 
 class BatchLoader:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrolled.data.cache import appearing
 from unrolled.errors import UserError
+from unrolled.files import appearing
 
 FOOTER = struct.Struct("=16sqqq")  # mark, bytes of an id, sentences, ids
 MARK = b"unrolled ids v1\n"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unrolled.metrics.translation import bleu_of_statistics, bleu_statistics
+from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics
 
 SEED = 12345
 """Of resampling; sacreBLEU's."""

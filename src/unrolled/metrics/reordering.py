@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from unrolled.data.alignment import Links
+from unrolled.alignment.links import Links
 
 
 def crossing_share(links: Links) -> float:

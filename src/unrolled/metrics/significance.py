@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from sacrebleu.metrics.chrf import CHRF
 from sacrebleu.significance import PairedTest
 
-from unrolled.metrics.translation import bleu_metric, check_lengths
+from unrolled.metrics.translation_scores import bleu_metric, check_lengths
 
 
 class PairedScores(NamedTuple):

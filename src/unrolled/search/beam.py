@@ -11,8 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator, Hypothesis, device_of, select
-from unrolled.search.inference import inference
 
 Score = Callable[[Tensor, Tensor], Tensor]
 """(log-probabilities, lengths with </s>) -> scores; see ``unrolled.search.length``."""

@@ -57,3 +57,11 @@ def device_of(state: Nested) -> torch.device | None:
     if isinstance(state, Tensor):
         return state.device
     return next((device for part in state if (device := device_of(part))), None)
+
+
+class Search(Protocol):
+    """Finds the best translation of every row of a batch."""
+
+    def __call__(self, generator: Any, batch: Any) -> list[Hypothesis]:
+        """One hypothesis a row, in the batch's order."""
+        ...

@@ -11,11 +11,11 @@ from torch.optim import Optimizer
 
 from unrolled.data.batch import Batch
 from unrolled.data.continuous import StreamBatch
-from unrolled.data.tokenizer import BOS, EOS, PAD
 from unrolled.errors import UserError
-from unrolled.models.ngram.model import NgramLanguageModel
-from unrolled.training.modules import LanguageModeling
-from unrolled.training.objective import TokenLoss
+from unrolled.ngram.model import NgramLanguageModel
+from unrolled.text.tokens import BOS, EOS, PAD
+from unrolled.training.language_modeling import LanguageModeling
+from unrolled.training.loss import TokenLoss
 from unrolled.training.schedule import constant
 
 log = logging.getLogger(__name__)

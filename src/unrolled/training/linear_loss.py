@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unrolled.training.objective import TokenLoss
+from unrolled.training.loss import TokenLoss
 
 CHUNK = {"cpu": 2**23, "accelerator": 2**26}
 """Logits held at a time, by device: few against all, yet rows enough for the matrix products to run at full speed."""

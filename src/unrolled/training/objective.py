@@ -1,34 +1,111 @@
-"""The training objective: cross-entropy over words, from sums and counts."""
+"""What all objectives share: optimisation, and likelihoods summed over all words of all ranks, divided once."""
 
-from typing import NamedTuple
+from collections.abc import Callable, Iterable
+from typing import Any
 
+import lightning
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from unrolled.data.batch import Batch
+from unrolled.errors import UserError
+from unrolled.metrics.perplexity import LogLikelihood
+from unrolled.training.loss import TokenLoss
+from unrolled.training.schedule import Schedule
+from unrolled.training.word_mean import WordMean
 
 
-class TokenLoss(NamedTuple):
-    """Sums over N words, in nats: divide by ``tokens`` once, at the end."""
+class Objective(lightning.LightningModule):
+    """What both objectives share: optimisation, and log-likelihoods summed over batches and ranks."""
 
-    objective: Tensor
-    """What is minimised: cross-entropy with label smoothing."""
-    negative_log_likelihood: Tensor
-    """-sum log p(word): what is reported; equal to ``objective`` without smoothing."""
-    tokens: int
+    figures: tuple[str, ...] = ("val/loss", "val/perplexity")
+    """What a validation finds, and ``monitor`` can be."""
 
+    def __init__(
+        self,
+        *,
+        model: nn.Module,
+        optimizer: Callable[[Iterable[nn.Parameter]], Optimizer],
+        schedule: Callable[..., Schedule],
+        label_smoothing: float,
+        monitor: str,
+        mode: str,
+    ) -> None:
+        super().__init__()
+        if monitor not in self.figures:
+            raise UserError(f"objective.monitor={monitor}: give one of {', '.join(self.figures)}")
+        self.model = model
+        self.label_smoothing = label_smoothing
+        self.monitor = monitor
+        self.mode = mode
+        self.target_tokens = 0
+        """Target words trained on by this rank, without padding."""
+        self._optimizer = optimizer
+        self._schedule = schedule
+        self._likelihood = LogLikelihood()
+        self._words = 0
+        self._mean = WordMean()
 
-def token_loss(logits: Tensor, words: Tensor, label_smoothing: float = 0.0) -> TokenLoss:
-    """Cross-entropy of logits ``(N, V)`` with words ``(N,)``, summed in float32 or wider.
+    def configure_optimizers(self) -> Any:
+        """Optimiser over all parameters, with its schedule if there is one."""
+        optimizer = self._optimizer(self.model.parameters())
+        schedule = self._schedule(optimizer, monitor=self.monitor, mode=self.mode)
+        return optimizer if schedule is None else {"optimizer": optimizer, "lr_scheduler": schedule}
 
-    With smoothing e the target distribution is (1 - e) on the word plus e/V on every word (Szegedy et al. 2016, eq 7).
-    """
-    if logits.dtype.itemsize < 4:
-        logits = logits.float()
-    # -log p(w) = log sum_v exp(l_v) - l_w
-    log_normaliser = torch.logsumexp(logits, dim=-1)
-    word_logits = logits.gather(1, words.unsqueeze(1)).squeeze(1)
-    nll = (log_normaliser - word_logits).sum()
-    if label_smoothing == 0.0:
-        return TokenLoss(nll, nll, words.numel())
-    # (1 - e) (-log p(w)) + e/V sum_v (-log p(v))
-    uniform = (log_normaliser - logits.mean(dim=-1)).sum()
-    return TokenLoss((1 - label_smoothing) * nll + label_smoothing * uniform, nll, words.numel())
+    def loss(self, batch: Batch) -> TokenLoss:
+        """Teacher-forced loss of a batch."""
+        raise NotImplementedError
+
+    def training_step(self, batch: Batch, batch_index: int) -> Tensor:
+        """Mean objective over the batch's words."""
+        loss = self.loss(batch)
+        self.target_tokens += loss.tokens
+        self._words = loss.tokens
+        words = max(loss.tokens, 1)  # at the end of a stream a rank may have nothing but padding
+        # nats a token; without smoothing, to compare with val/loss
+        self.log("train/loss", loss.negative_log_likelihood.detach() / words, prog_bar=True)
+        return loss.objective / words
+
+    def on_before_zero_grad(self, optimizer: Optimizer) -> None:
+        """An update begins."""
+        self._mean.begin()
+
+    def backward(self, loss: Tensor) -> None:
+        """Gradients of the mean objective over all words of the update so far; ``loss`` is Lightning's share of it."""
+        batches, ranks = self.trainer.accumulate_grad_batches, self.trainer.world_size
+        if batches * ranks > 1:
+            words = torch.tensor(self._words, dtype=loss.dtype, device=loss.device)
+            of_ranks = self.trainer.strategy.reduce(words.clone(), reduce_op="sum") if ranks > 1 else words
+            # Lightning divided by the number of batches, and takes the mean of the ranks' gradients
+            loss = loss * batches * ranks * (words / of_ranks) * self._mean.add(self.parameters(), of_ranks)
+        loss.backward()
+
+    def _start_evaluation(self) -> None:
+        self._likelihood = LogLikelihood()
+
+    def _evaluate_likelihood(self, batch: Batch) -> None:
+        loss = self.loss(batch)
+        self._likelihood.add(loss.negative_log_likelihood.item(), loss.tokens)
+
+    def _log_likelihood(self, split: str) -> None:
+        sums = torch.tensor(
+            [self._likelihood.negative_log_likelihood, self._likelihood.tokens], dtype=torch.float64, device="cpu"
+        )
+        total = LogLikelihood()
+        for nll, tokens in self.gather(sums.tolist()):
+            total.add(nll, int(tokens))
+        self._log(f"{split}/loss", total.loss)
+        self._log(f"{split}/perplexity", total.perplexity)
+
+    def gather(self, value: Any) -> list[Any]:
+        """``value`` of every rank, in rank order."""
+        if self.trainer.world_size == 1:
+            return [value]
+        gathered: list[Any] = [None] * self.trainer.world_size
+        torch.distributed.all_gather_object(gathered, value)
+        return gathered
+
+    def _log(self, name: str, value: float) -> None:
+        # the same on all ranks; float32, as accelerators may have no float64
+        self.log(name, torch.tensor(value, dtype=torch.float32, device=self.device), prog_bar=True, sync_dist=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-from unrolled.training.memory import OUT_OF_MEMORY
+from unrolled.training.process_memory import OUT_OF_MEMORY
 
 
 def started_from_outside() -> bool:
@@ -54,13 +54,15 @@ def processes(accelerator: str, devices: int | str, strategy: str) -> int:
     return int(devices)
 
 
-def run_ranks(script: Path, environment: dict[str, str], processes: int) -> None:
-    """Run ``script`` once a rank with ``environment`` added. Interrupting this process interrupts them all.
+def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
+    """Run ``module`` once a rank with ``environment`` added. Interrupting this process interrupts them all.
 
     When one rank ends badly, the others are stopped: SystemExit with its status, MemoryError if that is OUT_OF_MEMORY.
     """
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // processes))
+    package = Path(__file__).resolve().parents[2]  # a script's own folder is on its path, not on its children's
     shared = {
+        "PYTHONPATH": os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")])),
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(_free_port()),
         "WORLD_SIZE": str(processes),
@@ -69,7 +71,7 @@ def run_ranks(script: Path, environment: dict[str, str], processes: int) -> None
     }
     children = [
         subprocess.Popen(
-            [sys.executable, str(script)],
+            [sys.executable, "-m", module],
             env=os.environ | environment | shared | {"LOCAL_RANK": str(rank), "RANK": str(rank)},
         )
         for rank in range(processes)

@@ -10,21 +10,24 @@ import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
 from safetensors.torch import save_model
 
-from unrolled.training.callbacks import Diverged, Speed
-from unrolled.training.loggers import finish
-from unrolled.training.memory import keep_freed_memory
-from unrolled.training.modules import Translation, _Module
-from unrolled.training.pictures import save_curves
-from unrolled.training.results import peak_memory_mib, write_lines, write_results
-from unrolled.training.resume import last_checkpoint
-from unrolled.training.saving import Preempted
+from unrolled.figures.curves import save_curves
+from unrolled.files import write_lines
+from unrolled.runs.results import write_results
+from unrolled.runs.resume import last_checkpoint
+from unrolled.training.callbacks.divergence import Diverged
+from unrolled.training.callbacks.speed import Speed
+from unrolled.training.loggers.wandb import finish
+from unrolled.training.objective import Objective
+from unrolled.training.preemption import Preempted
+from unrolled.training.process_memory import keep_freed_memory, peak_memory_mib
+from unrolled.training.translation import Translation
 
 log = logging.getLogger(__name__)
 
 
 def run(
     *,
-    module: _Module,
+    module: Objective,
     data: lightning.LightningDataModule,
     trainer: lightning.Trainer,
     folder: Path,
@@ -81,7 +84,7 @@ def _start(folder: Path) -> Path | None:
     return last
 
 
-def _training_facts(module: _Module, trainer: lightning.Trainer) -> dict[str, Any]:
+def _training_facts(module: Objective, trainer: lightning.Trainer) -> dict[str, Any]:
     (speed,) = [callback for callback in trainer.callbacks if isinstance(callback, Speed)]  # type: ignore[attr-defined]
     return {
         "parameters": sum(parameter.numel() for parameter in module.parameters()),  # counting finds out how many
@@ -97,7 +100,7 @@ def _last_figures(trainer: lightning.Trainer) -> dict[str, float]:
 
 
 def _test(
-    module: _Module, data: lightning.LightningDataModule, trainer: lightning.Trainer, folder: Path
+    module: Objective, data: lightning.LightningDataModule, trainer: lightning.Trainer, folder: Path
 ) -> dict[str, Any]:
     checkpoint: Any = trainer.checkpoint_callback
     assert isinstance(checkpoint, ModelCheckpoint)

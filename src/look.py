@@ -1,0 +1,4 @@
+from unrolled.commands.look import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""Word alignments of a parallel text from that text alone: a model in each direction, and the two made one."""
+
+import logging
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from unrolled.alignment import ibm_model
+from unrolled.alignment.links import Links
+from unrolled.alignment.symmetrization import symmetrization
+from unrolled.alignment.word_pairs import Integers, WordPairs, number_words
+from unrolled.errors import UserError
+
+log = logging.getLogger(__name__)
+
+RANGES: dict[str, tuple[float, float]] = {
+    "iterations": (1, 10**6),
+    "p0": (0.0, 0.999),
+    "tension": (0.0, ibm_model.TENSIONS[1]),
+    "alpha": (1e-9, 1e9),
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aligner:
+    """How to align: `ibm_model` in both directions, as fast_align -d -o -v does it. UserError: what makes no sense.
+
+    iterations: of expectation maximisation; fast_align also counts the pass that reads the links off.
+    p0: the probability that a word goes with none.
+    tension: λ at first, how near to the diagonal links are expected. 0 with optimize_tension=False is IBM model 1, for
+    languages whose word orders have little in common.
+    optimize_tension: seek λ too.
+    alpha: of the Dirichlet prior over the translations of a word, small where few are expected; None: no prior, maximum
+    likelihood.
+    symmetrization: how two directions become one, a name in `symmetrization.SYMMETRIZATIONS`.
+    """
+
+    iterations: int = 5
+    p0: float = 0.08
+    tension: float = 4.0
+    optimize_tension: bool = True
+    alpha: float | None = 0.01
+    symmetrization: str = "grow_diag_final_and"
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name, (smallest, largest) in RANGES.items():
+            value = getattr(self, name)
+            if name == "alpha" and value is None:
+                continue
+            kinds = (int,) if isinstance(smallest, int) else (int, float)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not smallest <= value <= largest:
+                number = "a whole number" if isinstance(smallest, int) else "a number"
+                raise UserError(f"{name}={value}: give {number} from {smallest} to {largest}")
+        if not isinstance(self.optimize_tension, bool):
+            raise UserError(f"optimize_tension={self.optimize_tension}: give true or false")
+        symmetrization(self.symmetrization)
+
+    def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
+        """The links of every pair of lines, source word first. A pair with an empty side has none.
+
+        The models are trained on these very lines: to align others, give them too. Words are taken as they stand.
+        ValueError: more lines on one side than on the other.
+
+        29,000 pairs of 13 words take 7 s of one core and 0.2 GB beside the program, a million 5 minutes and 4 GB: for
+        each pair of lines 4 bytes for every source word times target word and 2,000 for its links, and 60 for every two
+        words that stand in one pair of lines.
+        """
+        if len(sources) != len(targets):
+            raise ValueError(f"{len(sources)} source lines and {len(targets)} target lines")
+        begin = time.perf_counter()
+        text = number_words(sources, targets)
+        log.info("%s pairs of lines, %s pairs of words", f"{len(sources):,}", f"{len(text.source):,}")
+        forward = self._align_targets(text, "target given source")
+        backward = self._align_targets(text.transposed(), "source given target")
+        symmetrize = symmetrization(self.symmetrization)
+        links = [
+            symmetrize(
+                {(i, j) for j, i in enumerate(sources_of_targets.tolist()) if i >= 0},
+                {(i, j) for i, j in enumerate(targets_of_sources.tolist()) if j >= 0},
+            )
+            for sources_of_targets, targets_of_sources in zip(forward, backward, strict=True)
+        ]
+        count = f"{sum(map(len, links)):,}"
+        log.info("%s links by %s, %.1f s in all", count, self.symmetrization, time.perf_counter() - begin)
+        return links
+
+    def _align_targets(self, text: WordPairs, direction: str) -> list[Integers]:
+        """For each pair of lines the source word of every target word, -1 for none."""
+        model = ibm_model.start(text, tension=self.tension, p0=self.p0)
+        line = f"{direction}, iteration %d of {self.iterations}: cross-entropy %.3f bits, perplexity %.2f, tension %.2f"
+        for iteration in range(1, self.iterations + 1):
+            expected = ibm_model.expectation(text, model)
+            entropy = -expected.log_likelihood / math.log(2) / max(text.target_tokens, 1)
+            log.info(line, iteration, entropy, 2**entropy, model.tension)
+            model = ibm_model.maximization(
+                text, model, expected, alpha=self.alpha, optimize_tension=self.optimize_tension
+            )
+        return ibm_model.best_links(text, model)

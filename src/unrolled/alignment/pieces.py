@@ -1,0 +1,97 @@
+"""Between words and the pieces that a tokenizer cuts them into. Letters: S source pieces, T target pieces."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from unrolled.alignment.links import Links
+from unrolled.text.tokenizer import Tokenizer
+
+WORD_BEGINS = "\u2581"
+"""SentencePiece's mark at the beginning of a word."""
+
+
+def word_index(pieces: Sequence[str], *, specials: Sequence[str] = ("<s>", "</s>", "<pad>")) -> list[int]:
+    """The number of the word that each piece belongs to; -1 for ``specials``, which belong to none.
+
+    SentencePiece marks where a word begins, always the first; without any mark every piece is a word. A lone mark
+    belongs to the word that it begins, a piece of several words to its first.
+    """
+    marked = any(WORD_BEGINS in piece for piece in pieces)
+    index, word, begins = [], -1, True
+    for piece in pieces:
+        if piece in specials:
+            index.append(-1)
+            continue
+        begins = begins or not marked or piece.startswith(WORD_BEGINS)
+        words = piece.replace(WORD_BEGINS, " ").split()
+        index.append(word + begins)
+        if words:
+            word += begins + len(words) - 1
+            begins = piece.endswith(WORD_BEGINS)
+    return [number if number <= word else -1 for number in index]  # a mark at the end begins no word
+
+
+def word_weights(
+    weights: npt.ArrayLike, source_words: Sequence[int], target_words: Sequence[int]
+) -> npt.NDArray[np.float64]:
+    """Attention weights between words from those between pieces.
+
+    ``weights (T, S)`` between pieces and the word of each piece, -1 for none, as ``word_index`` gives them. Returns
+    ``(target words, source words)``: what a target word looks at is the mean over its pieces, and what a source word
+    gets the sum over its.
+    """
+    source, target = _membership(source_words), _membership(target_words)
+    return (target / target.sum(axis=1, keepdims=True).clip(min=1)) @ np.asarray(weights, dtype=np.float64) @ source.T
+
+
+def piece_links(links: Links, source_words: Sequence[int], target_words: Sequence[int]) -> list[tuple[int, int, int]]:
+    """(source piece, target piece, n) for the pieces of linked words: a weight of 1/n.
+
+    The weights of a target piece sum to 1. ``source_words`` and ``target_words`` give the word of each piece. A target
+    word's weight is shared equally among the words that it is linked to, and a word's share among its pieces, so that
+    `word_weights` gives back the former. Words of which the tokenizer has made nothing are left out.
+    """
+    sources, targets = _places(source_words), _places(target_words)
+    linked: dict[int, list[int]] = {}
+    for i, j in sorted(links):
+        if i in sources:
+            linked.setdefault(j, []).append(i)
+    return [
+        (s, t, len(words) * len(sources[i]))
+        for j, words in linked.items()
+        for t in targets.get(j, ())
+        for i in words
+        for s in sources[i]
+    ]
+
+
+def _places(words: Sequence[int]) -> dict[int, list[int]]:
+    """The pieces of each word."""
+    places: dict[int, list[int]] = {}
+    for piece, word in enumerate(words):
+        places.setdefault(word, []).append(piece)
+    return places
+
+
+def _membership(words: Sequence[int]) -> npt.NDArray[np.float64]:
+    """``(words, pieces)``, 1 where the piece belongs to the word."""
+    index = np.asarray(words, dtype=np.int64)
+    return (np.arange(index.max(initial=-1) + 1)[:, None] == index).astype(np.float64)
+
+
+Alignment = tuple[Links, Links]
+
+
+"""(sure, possible) links."""
+
+
+def piece_alignment(
+    alignment: Alignment, source: str, target: str, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
+) -> Alignment:
+    """The links between pieces that stand for those between words."""
+    words = source_tokenizer.words_of_pieces(source), target_tokenizer.words_of_pieces(target)
+    sure, possible = alignment
+    pairs = ({(i, j) for i, j, _ in piece_links(links, *words)} for links in (sure, possible))
+    return next(pairs), next(pairs)

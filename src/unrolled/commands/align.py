@@ -1,0 +1,54 @@
+"""Word alignments of a parallel text, or of the two directions that another aligner found, as a Pharaoh file.
+
+python src/align.py source=a.en target=a.de > out.talp
+python src/align.py forward=FILE backward=FILE [symmetrization=intersection] > out.talp
+"""
+
+import sys
+
+from omegaconf import DictConfig
+
+from unrolled.alignment.aligner import Aligner
+from unrolled.alignment.giza import read_direction
+from unrolled.alignment.links import Links, pharaoh
+from unrolled.alignment.symmetrization import symmetrization
+from unrolled.configuration.command import command
+from unrolled.errors import UserError
+from unrolled.text.lines import read_lines, unequal
+
+TEXT, DIRECTIONS = ("source", "target"), ("forward", "backward")
+
+
+@command("align")
+def main(config: DictConfig) -> None:
+    given = [name for name in (*TEXT, *DIRECTIONS) if config[name] is not None]
+    if tuple(given) not in (TEXT, DIRECTIONS):
+        raise UserError(
+            f"{' and '.join(given) or 'nothing'} given: name the text, source=FILE target=FILE,"
+            " or two alignments of it, forward=FILE backward=FILE"
+        )
+    links = aligned(config) if tuple(given) == TEXT else symmetrized(config)
+    sys.stdout.writelines(f"{pharaoh(line)}\n" for line in links)
+
+
+def aligned(config: DictConfig) -> list[Links]:
+    aligner = Aligner(
+        iterations=config.iterations,
+        p0=config.p0,
+        tension=config.tension,
+        optimize_tension=config.optimize_tension,
+        alpha=config.alpha,
+        symmetrization=config.symmetrization,
+    )
+    sources, targets = list(read_lines(config.source)), list(read_lines(config.target))
+    if len(sources) != len(targets):
+        raise unequal(config.source, len(sources), config.target, len(targets))
+    return aligner.align(sources, targets)
+
+
+def symmetrized(config: DictConfig) -> list[Links]:
+    symmetrize = symmetrization(config.symmetrization)
+    forward, backward = read_direction(config.forward), read_direction(config.backward, backward=True)
+    if len(forward) != len(backward):
+        raise unequal(config.forward, len(forward), config.backward, len(backward))
+    return [symmetrize(one, other) for one, other in zip(forward, backward, strict=True)]

@@ -1,0 +1,77 @@
+"""Score a run on one of its data's splits, or one Pharaoh file against another.
+
+python src/evaluate.py run=RUN [split=test] [pictures=3 formats='[png,pdf]']
+python src/evaluate.py alignments=hyp.talp gold=gold.talp [gold_base=1]
+"""
+
+import math
+from functools import partial
+from pathlib import Path
+
+from omegaconf import DictConfig
+
+from unrolled.alignment.links import read_alignments
+from unrolled.alignment.pieces import piece_alignment
+from unrolled.configuration.build import build_data
+from unrolled.configuration.command import command
+from unrolled.configuration.load import load_translator
+from unrolled.configuration.values import read_config, run_folders
+from unrolled.errors import UserError
+from unrolled.figures.formats import picture_formats
+from unrolled.inference.scored_pieces import total
+from unrolled.inspection.heat_maps import save_alignments
+from unrolled.metrics.alignment_scores import alignment_scores
+from unrolled.metrics.translation_scores import bleu_by_length, translation_scores
+from unrolled.runs.results import show_results
+from unrolled.text.lines import unequal
+
+EDGES = (0, 11, 21, 31, 41, 51)  # the smallest source lengths, in words, of the groups of BLEU by length
+
+
+@command("evaluate")
+def main(config: DictConfig) -> None:
+    if config.alignments is not None or config.gold is not None:
+        evaluate_alignments(config)
+    else:
+        evaluate_run(config)
+
+
+def evaluate_alignments(config: DictConfig) -> None:
+    if config.alignments is None or config.gold is None:
+        raise UserError("alignments=FILE and gold=FILE go together: name both Pharaoh files")
+    found = list(read_alignments(config.alignments))
+    gold = list(read_alignments(config.gold, base=config.gold_base))
+    if len(found) != len(gold):
+        raise unequal(config.alignments, len(found), config.gold, len(gold))
+    show_results(alignment_scores([sure for sure, _ in found], gold)._asdict())
+
+
+def evaluate_run(config: DictConfig) -> None:
+    first = run_folders(config)[0]
+    formats = picture_formats(config.formats)
+    run = read_config(first)
+    translator = load_translator(config)
+    data = build_data(run)
+    sources, references = data.sources(config.split), data.references(config.split)
+    hypotheses = translator.translate(sources)
+    scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}
+    scores = translation_scores(hypotheses, references, **scoring)
+    likelihood = total(translator.score(sources, references))
+    results = {"split": config.split, "sentences": len(sources)}
+    results |= {"bleu": scores.bleu, "chrf": scores.chrf, "ter": scores.ter}
+    results |= {"loss": likelihood.loss, "perplexity": likelihood.perplexity}
+    gold = data.gold(config.split)
+    results |= translator.attention_figures(sources, references, gold)
+    lengths = [len(source.split()) for source in sources]
+    for low, high, sentences, bleu in bleu_by_length(hypotheses, references, lengths, EDGES, **scoring):
+        words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
+        results[f"bleu, source of {words} ({sentences} sentences)"] = bleu
+    shown = slice(config.pictures)
+    draw = partial(save_alignments, Path(first), config.split, formats=formats)
+    draw(translator.attend(sources[shown], hypotheses[shown]))
+    if gold is not None:
+        pairs = zip(gold[shown], sources[shown], references[shown], strict=True)
+        tokenizers = translator.members[0].source_tokenizer, translator.target_tokenizer
+        links = [piece_alignment(*pair, *tokenizers) for pair in pairs]
+        draw(translator.attend(sources[shown], references[shown]), links)
+    show_results(results | {f"{name}_signature": signature for name, signature in scores.signatures.items()})

@@ -1,0 +1,67 @@
+"""Judge n-best lists by further models, find the weight of each judgement, and choose again.
+
+python src/rescore.py nbest=FILE scorers='{lm: RUN}' [source=FILE]                        the lists with a figure more
+python src/rescore.py nbest=FILE scorers='{lm: RUN}' [source=FILE] reference=FILE         tuned weights
+python src/rescore.py nbest=FILE scorers='{lm: RUN}' [source=FILE] weights='{logp: 1, lm: 0.2}'   best translations
+"""
+
+import logging
+import sys
+
+from omegaconf import DictConfig
+
+from unrolled.configuration.command import command
+from unrolled.configuration.load import load_scorer
+from unrolled.configuration.values import resolved
+from unrolled.errors import UserError
+from unrolled.rescoring.choose import best, rescored, tuned, with_figure, word_count
+from unrolled.rescoring.nbest import Entry, format_entry, parse_nbest
+from unrolled.text.lines import read_lines, unequal
+
+log = logging.getLogger("rescore")
+
+
+@command("rescore")
+def main(config: DictConfig) -> None:
+    if config.nbest is None:
+        raise UserError("nbest=FILE is missing: name a list that translate.py nbest=10 wrote")
+    if config.output not in ("best", "nbest"):
+        raise UserError(f"output={config.output} is unknown: give best or nbest")
+    lists = parse_nbest(read_lines(config.nbest), config.nbest)
+    if "words" not in lists[0][0].features:
+        lists = with_figure(lists, "words", [word_count(entry.text) for entries in lists for entry in entries])
+    for name, run in (config.scorers or {}).items():
+        lists = with_figure(lists, name, judgements(lists, run, config))
+        log.info("scorers.%s: %s translations scored", name, f"{sum(map(len, lists)):,}")
+    if config.reference is not None:
+        references = list(read_lines(config.reference))
+        if len(references) != len(lists):
+            raise unequal(config.nbest, len(lists), config.reference, len(references))
+        options = {"tokenize": config.bleu_tokenize, "lowercase": config.bleu_lowercase}
+        search = {"restarts": config.restarts, "seed": config.seed}
+        before, after, weights = tuned(lists, references, resolved(config).get("weights"), **search, **options)
+        log.info("BLEU of the first ones %.2f, with these weights %.2f", before, after)
+        sys.stdout.write("{" + ", ".join(f"{name}: {weight:.6g}" for name, weight in weights.items()) + "}\n")
+        return
+    if config.weights is not None:
+        lists = rescored(lists, resolved(config.weights))
+    for number, entries in enumerate(lists):
+        if config.weights is not None and config.output == "best":
+            sys.stdout.write(best(entries).text + "\n")
+        else:
+            sys.stdout.writelines(format_entry(number, entry) + "\n" for entry in entries)
+
+
+def judgements(lists: list[list[Entry]], run: str, config: DictConfig) -> list[float]:
+    """log p of every translation, of one list after the other."""
+    texts = [entry.text for entries in lists for entry in entries]
+    scorer, reads_source = load_scorer(run, config)
+    if not reads_source:
+        return [sum(log_p for _, log_p in pieces) for pieces in scorer.score(texts)]
+    if config.source is None:
+        raise UserError(f"source=FILE is missing: run={run} is a translator and scores translations of something")
+    sources = list(read_lines(config.source))
+    if len(sources) != len(lists):
+        raise unequal(config.nbest, len(lists), config.source, len(sources))
+    given = [source for source, entries in zip(sources, lists, strict=True) for _ in entries]
+    return [sum(log_p for _, log_p in pieces) for pieces in scorer.score(given, texts)]

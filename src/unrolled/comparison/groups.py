@@ -1,0 +1,177 @@
+"""Groups of runs that differ in nothing but the seed, and their figures."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any, NamedTuple
+
+from unrolled.comparison.options import CHOICE, TARGET, identity, shown, title, value_of, varied
+from unrolled.errors import UserError
+from unrolled.runs.folder import Run
+
+
+class Measure(NamedTuple):
+    """A figure of results.json.
+
+    better: 1 where higher is better, -1 where lower is, 0 where neither. alike: facts that two runs must have in common
+    for the figure to be comparable.
+    """
+
+    name: str
+    title: str
+    better: int
+    alike: tuple[str, ...] = ()
+    decimals: int = 2
+    scale: float = 1.0
+
+    def shown(self, value: float) -> str:
+        """As the tables have it."""
+        return f"{value * self.scale:,.{self.decimals}f}"
+
+
+TEST = ("test.source", "test.target")
+MEASURES = (
+    Measure("test/bleu", "BLEU", 1, (*TEST, "bleu_signature")),
+    Measure("test/chrf", "chrF", 1, (*TEST, "chrf_signature")),
+    Measure("test/ter", "TER", -1, (*TEST, "ter_signature")),
+    Measure("test/perplexity", "perplexity", -1, ("test.target", "tokenizer.target")),
+    Measure("test/aer", "AER, %", -1, TEST, scale=100),
+    Measure("parameters", "parameters", 0, decimals=0),
+    Measure("train/target_tokens_per_second", "tokens/s", 1, decimals=0),
+    Measure("peak_memory_mib", "memory, MiB", -1, decimals=0),
+)
+BLEU, PERPLEXITY = MEASURES[0], MEASURES[3]
+
+
+class Spread(NamedTuple):
+    """Mean of n runs and their sample standard deviation, n - 1 below; None for one run."""
+
+    mean: float
+    deviation: float | None
+
+
+@dataclass(frozen=True)
+class Group:
+    """Completed runs with different seeds, and otherwise the same ``values`` of the options that are compared."""
+
+    label: str
+    values: Mapping[str, str]
+    runs: Sequence[Run]
+
+    def spread(self, name: str) -> Spread | None:
+        """Of a figure, None unless every run has it: a mean over some of them would look like one over all."""
+        figures = [run.results.get(name) for run in self.runs]
+        numbers = [float(figure) for figure in figures if isinstance(figure, int | float) and math.isfinite(figure)]
+        if len(numbers) < len(figures):
+            return None
+        return Spread(fmean(numbers), stdev(numbers) if len(numbers) > 1 else None)
+
+    def named(self) -> str:
+        """The option that names it as the baseline, as one types it."""
+        if not self.values:
+            return f"baseline={self.runs[0].folder}"
+        return "baseline='{" + ", ".join(f"{name}: {value}" for name, value in self.values.items()) + "}'"
+
+    def by_seed(self) -> dict[Any, Run]:
+        """Its runs by their seeds."""
+        return {run.seed: run for run in self.runs}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``groups`` in the order of their runs; ``options`` that tell them apart; runs that are ``left_out``, and why."""
+
+    options: Sequence[str]
+    groups: Sequence[Group]
+    left_out: Sequence[tuple[Run, str]]
+    baseline: Group | None = None
+
+    def best(self, measure: Measure) -> list[Group]:
+        """The best groups of two or more by their means, equal ones together; none if they are not comparable."""
+        means = {
+            place: spread.mean for place, group in enumerate(self.groups) if (spread := group.spread(measure.name))
+        }
+        if len(means) < 2 or measure.better == 0 or not self.comparable(measure):
+            return []
+        best = max(measure.better * mean for mean in means.values())
+        return [self.groups[place] for place, mean in means.items() if measure.better * mean == best]
+
+    def comparable(self, measure: Measure) -> bool:
+        """Whether all groups that have the figure have it of one text, one vocabulary, or whatever it depends on."""
+        groups = [group for group in self.groups if group.spread(measure.name)]
+        runs = [run for group in groups for run in group.runs]
+        alike = all(len({run.fact(name) for run in runs}) == 1 and runs[0].fact(name) for name in measure.alike if runs)
+        return alike or len(groups) < 2
+
+
+def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None) -> Comparison:
+    """Put runs into groups. Left out are runs that are not completed, and all but the last of those with one seed.
+
+    ``baseline`` is a run's folder, which stands for its group, or values of options: see `_baseline`. UserError: no
+    completed run, no such baseline.
+    """
+    left_out = [(run, run.status) for run in runs if run.status != "completed"]
+    completed = [run for run in runs if run.status == "completed"]
+    if not completed:
+        ended = "; ".join(f"{run.folder}: {why}" for run, why in left_out)
+        raise UserError(f"no run has completed, there is nothing to compare ({ended})")
+    options = varied(completed)
+    members: dict[tuple[str, ...], dict[Any, Run]] = {}
+    for run in completed:
+        seeds = members.setdefault(tuple(identity(run, option) for option in options), {})
+        if run.seed in seeds:
+            left_out.append((seeds[run.seed], f"repeated by {run.folder}, with the same options and seed"))
+        seeds[run.seed] = run
+    groups: list[Group] = []
+    for seeds in members.values():
+        values = [value_of(next(iter(seeds.values())), option) for option in options]
+        label = _label(options, values, seeds)
+        while any(group.label == label for group in groups):
+            label += "'"  # 1 and "1" are shown alike
+        groups.append(
+            Group(label, dict(zip(map(title, options), values)), [seeds[seed] for seed in sorted(seeds, key=_number)])
+        )
+    return Comparison(options, groups, left_out, None if baseline is None else _baseline(groups, baseline))
+
+
+def _number(seed: int | None) -> int:
+    return -1 if seed is None else seed
+
+
+def _label(options: Sequence[str], values: Sequence[str], seeds: Mapping[Any, Run]) -> str:
+    """cgru, gru_att, decoder_size=64: what was chosen by its name alone."""
+    if not options:
+        run = next(iter(seeds.values()))
+        return "-".join(value_of(run, f"{CHOICE}{group}") for group in ("model", "attention"))
+    last = [title(option).rpartition(".")[2] for option in options]
+    names = [title(option) if last.count(name) > 1 else name for name, option in zip(last, options)]
+    chosen = [option.startswith(CHOICE) or option.endswith(TARGET) for option in options]
+    return ", ".join(value if alone else f"{name}={value}" for name, value, alone in zip(names, values, chosen))
+
+
+def _baseline(groups: Sequence[Group], wanted: str | Mapping[str, Any]) -> Group:
+    """The group that ``wanted`` names: a run's folder, 'attention=bahdanau,model=cgru' or a mapping of the same."""
+    if isinstance(wanted, str) and "=" not in wanted:
+        found = [group for group in groups if any(_same(run.folder, wanted) for run in group.runs)]
+        if found:
+            return found[0]
+        raise UserError(f"baseline={wanted} is none of the completed runs; name one, or options: {groups[0].named()}")
+    if isinstance(wanted, str):
+        wanted = dict(part.strip().split("=", 1) for part in wanted.split(",") if "=" in part)
+    if not isinstance(wanted, Mapping):
+        raise UserError(f"baseline={wanted}: name a run folder, or options as in {groups[0].named()}")
+    values = {name: shown(value) for name, value in wanted.items()}
+    found = [group for group in groups if values.items() <= group.values.items()]
+    if len(found) == 1:
+        return found[0]
+    asked = ", ".join(f"{name}={value}" for name, value in values.items())
+    raise UserError(
+        f"baseline: {asked} fits {len(found)} of {len(groups)} groups; name one by what tells it apart, as in "
+        f"{groups[0].named()}"
+    )
+
+
+def _same(folder: Path, name: str) -> bool:
+    return folder.resolve() == Path(name).resolve()

@@ -1,0 +1,194 @@
+"""The files of a comparison: comparison.{md,csv,html}, significance.csv, bleu-by-*.{png,pdf}."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from unrolled.comparison import tables
+from unrolled.comparison.document import Block, Heading, Paragraph, Picture, Table, html, markdown
+from unrolled.comparison.groups import BLEU, MEASURES, Comparison, Group
+from unrolled.comparison.tables import Pairs
+from unrolled.comparison.translated import Translated
+from unrolled.errors import UserError
+from unrolled.figures.band_curves import bands_figure
+from unrolled.figures.formats import save_figure
+from unrolled.files import write_text
+from unrolled.metrics.bands import Band, even_edges
+from unrolled.metrics.reordering import crossing_share
+from unrolled.runs.folder import Run
+from unrolled.text.table import table
+
+TITLE = "Comparison of runs"
+SPREAD = (
+    "Means over the runs of a group, which differ in the seed alone, ± sample standard deviation (n - 1). Best in bold."
+)
+P_VALUES = (
+    "p: of the difference in BLEU to {baseline}, two-sided, by sacreBLEU's paired bootstrap ({bootstrap} resamples) "
+    "and approximate randomisation ({randomization} trials), each run against the baseline's run with the same seed. "
+    "Of several seeds it is the largest, so that p < 0.05 says that each of these pairs differs; {mixed}: better with "
+    "one seed, worse with another. It is about other test sentences, not about other seeds, and not corrected for the "
+    "number of groups."
+)
+BANDS = (
+    "BLEU by {what}: for each group of n sentences the mean over runs of their corpus BLEU, and a 95 % confidence "
+    "interval by percentile bootstrap ({samples} resamples) over these sentences and, where a system has several runs, "
+    "over the runs. Of a single run it says nothing about other seeds."
+)
+LENGTH = "source length (words)"
+REORDERING = "amount of reordering (share of crossing link pairs)"
+FOUND = " Links were found by IBM model 2 in training and test text."
+OPTIONAL = [
+    "significance.csv",
+    *(f"bleu-by-{what}.{suffix}" for what in ("length", "reordering") for suffix in ("png", "pdf")),
+]
+LENGTHS = (1, 2, 5, 10, 20, 50)
+SHARES = (0.02, 0.05, 0.1, 0.2)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Report:
+    """Writes down a comparison.
+
+    bootstrap: resamples, of tests and of bands; randomization: trials; sentences: shown of the worst and of the best;
+    edges: the smallest source lengths, in words, of the groups of BLEU by length, None for even ones.
+    """
+
+    bootstrap: int
+    randomization: int
+    sentences: int
+    edges: Sequence[int] | None
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name, smallest in (("bootstrap", 1), ("randomization", 1), ("sentences", 0)):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < smallest:
+                raise UserError(f"{name}={value}: give a whole number from {smallest}")
+        edges = self.edges
+        if edges is not None and (not isinstance(edges, list) or any(not isinstance(edge, int) for edge in edges)):
+            raise UserError(f"edges={edges}: give whole numbers of words, such as [0,11,21,31]")
+
+    def write(self, folder: Path, comparison: Comparison, translated: Translated | None, notices: Sequence[str]) -> str:
+        """Write the files into ``folder``, with ``notices`` for the reader; returns the tables for a terminal."""
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            for name in OPTIONAL:
+                (folder / name).unlink(missing_ok=True)  # from another comparison
+        except OSError as problem:
+            raise UserError(
+                f"{folder}: cannot be written ({problem.strerror}); give another with output=..."
+            ) from problem
+        pairs = self._pairs(comparison, translated)
+        summary = tables.summary(comparison, pairs)
+        blocks: list[Block] = [summary, Paragraph(SPREAD)]
+        shown = _text(summary)
+        if pairs and comparison.baseline is not None:
+            samples = {"bootstrap": self.bootstrap, "randomization": self.randomization, "mixed": tables.MIXED}
+            blocks += [Paragraph(P_VALUES.format(baseline=comparison.baseline.label, **samples))]
+            blocks += [Heading(f"Each run against {comparison.baseline.label}"), tables.tests(pairs)]
+            shown += f"\nagainst {comparison.baseline.label}\n" + _text(tables.tests(pairs))
+            write_text(folder / "significance.csv", tables.tests_comma_separated(pairs))
+        if notices:
+            blocks += [Heading("Notes"), *map(Paragraph, notices)]
+        if translated is not None:
+            for name, what, bands in self._bands(translated):
+                caption = BANDS.format(what=what, samples=self.bootstrap)
+                caption += FOUND if what == REORDERING and translated.found else ""
+                blocks += _figure(folder / f"{name}.png", what, bands, caption)
+            blocks += self._sentences(comparison, translated)
+        write_text(folder / "comparison.csv", tables.comma_separated(comparison, pairs))
+        write_text(folder / "comparison.md", markdown(TITLE, blocks))
+        write_text(folder / "comparison.html", html(TITLE, blocks))
+        return shown
+
+    def _pairs(self, comparison: Comparison, translated: Translated | None) -> Pairs:
+        baseline = comparison.baseline
+        if baseline is None or translated is None or baseline not in translated.groups:
+            return {}
+        return translated.pairs(baseline, bootstrap=self.bootstrap, randomization=self.randomization)
+
+    def _bands(self, translated: Translated) -> list[tuple[str, str, dict[str, list[Band]]]]:
+        """File name, what the numbers are, and bands."""
+        lengths = [len(source.split()) for source in translated.sources]
+        edges = sorted({0, *self.edges}) if self.edges else even_edges(lengths, LENGTHS)
+        bands = translated.bands(lengths, edges, samples=self.bootstrap)
+        found = [("bleu-by-length", LENGTH, bands)]
+        if translated.links is not None:
+            shares = [crossing_share(links) for links in translated.links]
+            bands = translated.bands(shares, even_edges(shares, SHARES), samples=self.bootstrap)
+            found.append(("bleu-by-reordering", REORDERING, bands))
+        return found
+
+    def _sentences(self, comparison: Comparison, translated: Translated) -> list[Block]:
+        """Where the best group is worst and best: beside the baseline, or by itself."""
+        number = min(self.sentences, len(translated.sources) // 2)
+        baseline = comparison.baseline if comparison.baseline in translated.groups else None
+        candidates = [group for group in translated.groups if group is not baseline]
+        if number == 0 or not candidates:
+            return []
+        best = max(candidates, key=lambda group: _mean(group))
+        found = translated.sentences(best, baseline)
+        against = "" if baseline is None else f" against {baseline.label}"
+        order = "" if baseline is None else f", less that of {baseline.label}"
+        text = f"By the sentence's mean chrF over the runs of {best.label}{order}. What is shown is of each first run."
+        blocks: list[Block] = []
+        for end, chosen in (("worst", found[:number]), ("best", found[::-1][:number])):
+            blocks += [Heading(f"Sentences where {best.label} is {end}{against}"), Paragraph(text)]
+            blocks += map(tables.sentence, chosen)
+        return blocks
+
+
+def _figure(path: Path, what: str, bands: Mapping[str, Sequence[Band]], caption: str) -> list[Block]:
+    figure = bands_figure(bands, label=what)
+    for suffix in (".png", ".pdf"):
+        save_figure(figure, path.with_suffix(suffix))
+    return [Heading(f"BLEU by {what.partition(' (')[0]}"), Picture(path, caption), tables.by_number(bands, what)]
+
+
+def _mean(group: Group) -> float:
+    spread = group.spread(BLEU.name)
+    return -1.0 if spread is None else spread.mean
+
+
+def _text(shown: Table) -> str:
+    bold = {(row + 1, column) for row, column in shown.bold} if _is_terminal() else ()
+    return table([shown.head, *shown.rows], left=shown.left, bold=bold)
+
+
+def _is_terminal() -> bool:
+    return sys.stdout.isatty()
+
+
+def notices(comparison: Comparison) -> list[str]:
+    """What a reader of the tables should know: runs that are left out, figures that are missing or not comparable."""
+    lines = [f"{run.folder}: {why}; left out" for run, why in comparison.left_out]
+    if comparison.baseline is not None:
+        lines += _unpaired(comparison.groups, comparison.baseline)
+    for measure in MEASURES:
+        for group in comparison.groups:
+            without = [run for run in group.runs if run.results.get(measure.name) is None]
+            if 0 < len(without) < len(group.runs):
+                folders = ", ".join(str(run.folder) for run in without)
+                lines.append(f"{group.label}: no mean of {measure.title}, as it is missing or infinite in {folders}")
+        if not comparison.comparable(measure):
+            lines.append(f"{measure.title}: none is the best, as {' or '.join(measure.alike)} differ or are not known")
+    return lines
+
+
+def _unpaired(groups: Sequence[Group], baseline: Group) -> list[str]:
+    """Which groups have no seed in common with the baseline."""
+    if not baseline.spread(BLEU.name):
+        return [f"baseline {baseline.label}: no p-values, as not all of its runs have a BLEU"]
+    others = baseline.by_seed()
+    return [
+        f"{group.label}: no p-value, as it has no run with a seed of {baseline.label} ({', '.join(map(str, others))})"
+        for group in groups
+        if group.spread(BLEU.name) and not group.by_seed().keys() & others.keys()
+    ]
+
+
+def comparison_folder(runs: Sequence[Run]) -> Path:
+    """comparison/ beside the runs, or in the folder that holds all of theirs."""
+    return Path(os.path.commonpath([run.folder.resolve().parent for run in runs])) / "comparison"

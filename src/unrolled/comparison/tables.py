@@ -1,0 +1,132 @@
+"""What a comparison found, as tables and as comma-separated values."""
+
+import csv
+import io
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from unrolled.comparison.document import Table
+from unrolled.comparison.groups import MEASURES, Comparison, Group, Measure
+from unrolled.comparison.options import ABSENT
+from unrolled.comparison.translated import Sentence
+from unrolled.figures.band_curves import interval
+from unrolled.metrics.bands import Band
+from unrolled.metrics.significance import PairedScores
+
+Pairs = Mapping[str, Mapping[Any, Mapping[str, PairedScores]]]
+"""By a group's label and a seed: "bleu" and "chrf" of that run beside the baseline's run with the same seed."""
+P_VALUES = {"bootstrap": "p (bootstrap)", "randomization": "p (randomisation)"}
+MIXED = "mixed"
+"""In the place of a p-value: better than the baseline with one seed, worse with another."""
+
+
+def summary(comparison: Comparison, pairs: Pairs) -> Table:
+    """A row a group: options, runs, mean ± standard deviation of each figure that any group has, p-values of BLEU."""
+    measures = [measure for measure in MEASURES if any(group.spread(measure.name) for group in comparison.groups)]
+    names = list(comparison.groups[0].values)
+    head = [
+        *(names or ["group"]),
+        "runs",
+        *(measure.title for measure in measures),
+        *(P_VALUES.values() if pairs else ()),
+    ]
+    rows, bold = [], set()
+    for number, group in enumerate(comparison.groups):
+        rows.append([*(group.values.values() if names else [group.label]), str(len(group.runs))])
+        for measure in measures:
+            if any(group is best for best in comparison.best(measure)):
+                bold.add((number, len(rows[-1])))
+            rows[-1].append(_spread(group, measure))
+        if pairs:
+            p_values = [p_value(pairs, group.label, kind) for kind in P_VALUES]
+            shown = [f"{p:.4f}" if isinstance(p, float) else p or ABSENT for p in p_values]
+            rows[-1] += ["baseline", ""] if group is comparison.baseline else shown
+    return Table(head, rows, left=max(1, len(names)), bold=frozenset(bold))
+
+
+def _spread(group: Group, measure: Measure) -> str:
+    spread = group.spread(measure.name)
+    if spread is None:
+        return ABSENT
+    constant = spread.deviation is None or (measure.better == 0 and spread.deviation == 0)
+    return measure.shown(spread.mean) + ("" if constant else f" ± {measure.shown(spread.deviation or 0.0)}")
+
+
+def p_value(pairs: Pairs, label: str, kind: str, metric: str = "bleu") -> float | str | None:
+    """The largest p of a group's seeds, so that below 0.05 each of its runs differs; MIXED; None without a pair.
+
+    Berger 1982, "Multiparameter Hypothesis Testing and Acceptance Sampling": to claim all of several differences at a
+    level, each is tested at that level, whether or not the tests depend on each other.
+    """
+    scores = [by_metric[metric] for by_metric in pairs.get(label, {}).values()]
+    if not scores:
+        return None
+    if min(each.difference for each in scores) < 0 < max(each.difference for each in scores):
+        return MIXED
+    return max(float(getattr(each, kind)) for each in scores)
+
+
+def tests(pairs: Pairs) -> Table:
+    """A row a pair of runs."""
+    head = ["group", "seed", "BLEU", "difference", *P_VALUES.values(), "chrF", "difference", *P_VALUES.values()]
+    rows = []
+    for label, seeds in pairs.items():
+        for seed, scores in seeds.items():
+            rows.append([label, str(seed)])
+            for one in (scores["bleu"], scores["chrf"]):
+                rows[-1] += [f"{one.score:.2f}", f"{one.difference:+.2f}"]
+                rows[-1] += [f"{one.bootstrap:.4f}", f"{one.randomization:.4f}"]
+    return Table(head, rows)
+
+
+def by_number(bands: Mapping[str, Sequence[Band]], label: str) -> Table:
+    """The points of a figure: a row a group of sentences, BLEU and band of each system."""
+    rows = []
+    for at in zip(*bands.values(), strict=True):
+        scores = [f"{band.bleu:.2f} [{band.lower:.2f}, {band.upper:.2f}]" for band in at]
+        rows.append([interval(at[0]), str(at[0].sentences), *scores])
+    return Table([label, "sentences", *bands], rows)
+
+
+def sentence(example: Sentence) -> Table:
+    """One test sentence: source, reference, and what each group made of it."""
+    rows = [["source", example.source, ""], ["reference", example.reference, ""]]
+    rows += [[label, text, f"{chrf:.1f}"] for label, (text, chrf) in example.translations.items()]
+    return Table([f"line {example.line}", "", "chrF"], rows, left=2, prose=True)
+
+
+def comma_separated(comparison: Comparison, pairs: Pairs) -> str:
+    """All figures in full, under their names in results.json: a row a group, then one for each run left out."""
+    names = list(comparison.groups[0].values)
+    head = [*names, "status", "runs", "seeds", "folders"]
+    head += [f"{measure.name} {what}" for measure in MEASURES for what in ("mean", "standard deviation")]
+    head += [f"{metric} p {kind}" for metric in ("bleu", "chrf") for kind in P_VALUES]
+    rows = []
+    for group in comparison.groups:
+        row: list[Any] = [*group.values.values(), "completed", len(group.runs)]
+        row += [" ".join(str(run.seed) for run in group.runs), "; ".join(str(run.folder) for run in group.runs)]
+        for measure in MEASURES:
+            row += group.spread(measure.name) or (None, None)
+        row += [p_value(pairs, group.label, kind, metric) for metric in ("bleu", "chrf") for kind in P_VALUES]
+        rows.append(row)
+    for run, why in comparison.left_out:
+        rows.append([*("" for _ in names), why, "", run.seed, run.folder])
+    return _csv([head, *(row + [None] * (len(head) - len(row)) for row in rows)])
+
+
+def tests_comma_separated(pairs: Pairs) -> str:
+    """`tests` in full."""
+    head = ["group", "seed", "metric", *PairedScores._fields]
+    rows = [
+        [label, seed, metric, *scores]
+        for label, seeds in pairs.items()
+        for seed, metrics in seeds.items()
+        for metric, scores in metrics.items()
+    ]
+    return _csv([head, *rows])
+
+
+def _csv(rows: Sequence[Sequence[Any]]) -> str:
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,101 @@
+"""Reading the translations of the runs of a comparison, and the text that they translate."""
+
+import logging
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from unrolled.alignment.aligner import Aligner
+from unrolled.alignment.links import Links
+from unrolled.comparison.groups import TEST, Comparison, Group
+from unrolled.comparison.translated import Translated
+from unrolled.data.module import DataModule
+from unrolled.errors import UserError
+from unrolled.runs.folder import Run
+from unrolled.text.lines import read_lines
+
+log = logging.getLogger(__name__)
+
+SCORING = ("data.bleu_tokenize", "data.bleu_lowercase")
+
+
+def read_translations(
+    comparison: Comparison, data_of: Callable[[Path], DataModule], *, align: int
+) -> tuple[Translated | None, list[str]]:
+    """The translations of the test text that the baseline, or else most runs, translated; and what was left out, why.
+
+    ``data_of`` gives the data of a run folder. Without known links they are found, if training and test text together
+    have no more than ``align`` pairs of lines. None where no group can be read.
+    """
+    if not isinstance(align, int) or align < 0:
+        raise UserError(f"align={align}: give a whole number from 0")
+    notices = []
+    groups: dict[tuple[Any, ...], list[Group]] = {}
+    for group in comparison.groups:
+        if all("test/bleu" not in run.results for run in group.runs):
+            continue  # language models
+        missing = [run for run in group.runs if not _file(run).is_file()]
+        keys = {tuple(run.fact(name) for name in (*TEST, *SCORING)) for run in group.runs}
+        if missing:
+            notices.append(f"{group.label}: there is no {_file(missing[0])}")
+        elif len(keys) > 1 or None in next(iter(keys))[:2]:
+            notices.append(f"{group.label}: {group.runs[0].folder}/provenance.json does not say what the test text was")
+        else:
+            groups.setdefault(keys.pop(), []).append(group)
+    if not groups:
+        return None, notices
+    chosen = max(groups, key=lambda key: (comparison.baseline in groups[key], sum(len(g.runs) for g in groups[key])))
+    others = [group.label for key, those in groups.items() if key != chosen for group in those]
+    if others:
+        notices.append(
+            f"{'; '.join(others)}: another test text, or BLEU over other tokens, than {groups[chosen][0].label}"
+        )
+    try:
+        return _read(groups[chosen], data_of, align, notices), notices
+    except UserError as problem:
+        return None, [*notices, str(problem)]
+
+
+def _read(
+    groups: Sequence[Group], data_of: Callable[[Path], DataModule], align: int, notices: list[str]
+) -> Translated | None:
+    run = groups[0].runs[0]
+    data = data_of(run.folder)
+    now = data.text_fingerprint()
+    if any(now.get(name) != run.fact(name) for name in TEST):
+        raise UserError(f"{run.folder}: the test text has changed since this run translated it; put the old one back")
+    sources, references = data.sources("test"), data.references("test")
+    hypotheses = {run.folder: list(read_lines(_file(run))) for group in groups for run in group.runs}
+    whole = []
+    for group in groups:
+        lengths = {len(hypotheses[run.folder]) for run in group.runs}
+        if lengths == {len(references)}:
+            whole.append(group)
+        else:
+            notices.append(f"{group.label}: {min(lengths)} translations of {len(references)} test sentences")
+    if not whole:
+        return None
+    gold = data.gold("test")
+    return Translated(
+        groups=whole,
+        sources=sources,
+        references=references,
+        hypotheses=hypotheses,
+        scoring={"tokenize": run.fact(SCORING[0]), "lowercase": run.fact(SCORING[1])},
+        links=_find(data, align) if gold is None else [sure for sure, _ in gold],
+        found=gold is None,
+    )
+
+
+def _find(data: DataModule, align: int) -> list[Links] | None:
+    """Links of the test text, by an aligner that saw the training text too: a test text alone is too short for it."""
+    train, test = ((data.sources(split), data.references(split)) for split in ("train", "test"))
+    pairs = len(train[0]) + len(test[0])
+    if pairs > align:
+        log.info("no known links, and %d pairs of lines are more than align=%d: no figure of reordering", pairs, align)
+        return None
+    return Aligner().align(train[0] + test[0], train[1] + test[1])[len(train[0]) :]
+
+
+def _file(run: Run) -> Path:
+    return run.folder / "translations" / "test.txt"

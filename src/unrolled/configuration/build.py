@@ -1,0 +1,128 @@
+"""From a configuration to objects: data, model, module, trainer, search."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hydra.utils import instantiate
+from omegaconf import DictConfig
+from torch import nn
+
+from unrolled.configuration.values import resolved
+from unrolled.errors import UserError
+from unrolled.inference.columns import Column, Detail
+from unrolled.inference.ranking import in_order
+from unrolled.models.language_model import NeuralLanguageModel
+from unrolled.models.translator import Translator
+from unrolled.ngram.model import NgramLanguageModel
+from unrolled.search.settings import Greedy
+from unrolled.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:  # Lightning is for training: other commands start without it
+    import lightning
+
+    from unrolled.data.module import DataModule
+    from unrolled.training.objective import Objective
+
+
+def build_data(config: DictConfig) -> DataModule:
+    """The data module of ``config``."""
+    return instantiate(config.data.module)
+
+
+def build_model(config: DictConfig, *, source_vocabulary: int | None, target_vocabulary: int) -> nn.Module:
+    """The model of ``config``; UserError where model, attention and data do not go together."""
+    attention = instantiate(config.attention) or None
+    return instantiate(config.model)(
+        source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, attention=attention
+    )
+
+
+def build_detail(config: DictConfig, columns: Sequence[Column]) -> Detail:
+    """What score.py shows of each of ``columns``, ranked or as it comes. UserError: what does not go together."""
+    detail: Detail = instantiate(config.detail)(columns=columns)
+    return in_order(config.rank, detail, columns=len(columns), context=config.context)
+
+
+TRAINED_BY = ((Translator, "translation"), (NeuralLanguageModel, "language_modeling"), (NgramLanguageModel, "counting"))
+"""Each class of models, and the kind of objective that trains it."""
+
+
+def build_module(config: DictConfig, data: DataModule) -> Objective:
+    """The LightningModule of ``config``, for data that is set up."""
+    source = data.source_tokenizer
+    model = build_model(
+        config, source_vocabulary=None if source is None else source.size, target_vocabulary=data.target_tokenizer.size
+    )
+    kind = next(kind for trained, kind in TRAINED_BY if isinstance(model, trained))
+    if config.objective.kind != kind:
+        raise UserError(f"model={config.choices.model} is trained by objective={kind}, not by another")
+    supervision = instantiate(config.alignment) if "_target_" in config.alignment else None
+    if supervision is not None and kind != "translation":
+        raise UserError(f"model={config.choices.model} does not align: leave alignment=... away, or take model=cgru")
+    objective = instantiate({name: value for name, value in config.objective.items() if name != "kind"})
+    if kind == "counting":
+        return objective(model=model)
+    shared = {"model": model, "optimizer": _optimizer(config), "schedule": instantiate(config.schedule)}
+    if kind == "language_modeling":
+        return objective(**shared)
+    return objective(
+        **shared,
+        decode=data.target_tokenizer.decode,
+        references={split: data.references(split) for split in ("val", "test")},
+        words={split: data.words_of_pieces(split) for split in ("val", "test")},
+        gold={split: data.gold(split) for split in ("val", "test")},
+        supervision=supervision,
+        bleu_tokenize=config.data.bleu_tokenize,
+        bleu_lowercase=config.data.bleu_lowercase,
+        validation_search=Greedy(),
+        test_search=build_search(config, data.target_tokenizer),
+    )
+
+
+def _optimizer(config: DictConfig) -> Any:
+    # Lightning does not clip gradients of fused optimisers under mixed precision
+    if "mixed" in str(config.trainer.get("precision")) and "fused" in config.optimizer:
+        return instantiate(config.optimizer, fused=False)
+    return instantiate(config.optimizer)
+
+
+def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trainer:
+    """Lightning's Trainer with the callbacks and loggers of ``config``; ``resume``: those of the run that was."""
+    from lightning.fabric.utilities.exceptions import MisconfigurationException
+    from lightning.pytorch.callbacks import ProgressBar
+
+    from unrolled.training.loggers.csv import Curves
+
+    folder = Path(config.run_folder)
+    loggers: list[Any] = [Curves(str(folder))]
+    if config.logger:
+        loggers.append(instantiate(config.logger)(configuration=resolved(config), resume=resume))
+    callbacks = [instantiate(node) for node in config.callbacks.values()]
+    try:
+        return instantiate(config.trainer)(
+            callbacks=callbacks,
+            enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
+            logger=loggers,
+            default_root_dir=str(folder),
+        )
+    except (MisconfigurationException, ValueError, TypeError) as problem:
+        raise UserError(f"hardware or trainer: Lightning says: {' '.join(str(problem).split())}") from problem
+
+
+def build_search(config: DictConfig, vocabulary: Tokenizer) -> Any:
+    """The search of ``config`` for targets of ``vocabulary``; UserError: a language model with another one."""
+    run = config.search.get("language_model")
+    if run is None:
+        return instantiate(config.search)
+    from unrolled.configuration.load import load_language_model_of  # which builds models itself
+
+    model, tokenizer = load_language_model_of(run)
+    if tokenizer.sha256 != vocabulary.sha256:
+        raise UserError(
+            f"search.language_model={run} has another vocabulary than the translations: train it on the same data "
+            "with the same tokenizer=..., or let it rescore n-best lists (src/rescore.py), which needs no common one"
+        )
+    return instantiate(config.search, _partial_=True)(language_model=model)

@@ -1,0 +1,135 @@
+"""From a run folder to the model that was trained."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from hydra.utils import instantiate
+from omegaconf import DictConfig, OmegaConf
+from torch import nn
+
+from unrolled.configuration.build import build_model, build_search
+from unrolled.configuration.values import read_config, resolved, run_folders
+from unrolled.errors import UserError
+from unrolled.inference.mixing import mixture
+from unrolled.inference.trained_language_model import TrainedLanguageModel
+from unrolled.inference.trained_translator import Member, TrainedTranslator
+from unrolled.models.language_model import LanguageModel
+from unrolled.models.translator import Translator
+from unrolled.ngram.model import NgramLanguageModel
+from unrolled.runs.folder import short_names
+from unrolled.runs.weights import load_weights
+from unrolled.search.settings import Greedy
+from unrolled.text.tokenizer import Tokenizer, load_tokenizers
+
+
+def load_translator(config: DictConfig) -> TrainedTranslator:
+    """The translator of the run folder ``config.run``, or of several as an ensemble, with search, mean and device.
+
+    UserError: a run that holds none, or runs with different target vocabularies.
+    """
+    runs = run_folders(config)
+    device = _device(config.device)
+    members, targets = zip(*(_load_member(run, device) for run in runs), strict=True)
+    for run, target in zip(runs, targets, strict=True):
+        if target.sha256 != targets[0].sha256:
+            raise UserError(
+                f"run={run} has another target vocabulary than run={runs[0]}: an ensemble needs one; train both on the "
+                "same data with the same tokenizer=..."
+            )
+    cuts = {member.source_tokenizer.sha256 for member in members}
+    if len(cuts) > 1 and OmegaConf.select(config, "search.coverage_penalty"):
+        raise UserError("run=[...]: these runs cut the source differently: leave search.coverage_penalty away")
+    return TrainedTranslator(
+        members=members,
+        target_tokenizer=targets[0],
+        search=build_search(config, targets[0]) if "search" in config else Greedy(),
+        mean=instantiate(config.ensemble),
+        device=torch.device(device),
+        max_tokens=config.max_tokens,
+        precision=config.precision,
+    )
+
+
+def load_language_model(config: DictConfig) -> TrainedLanguageModel:
+    """The language model of the run folder ``config.run``, with device; UserError if it holds none."""
+    model, tokenizer = load_language_model_of(config.run)
+    device = _device(config.device)
+    return TrainedLanguageModel(
+        model=model.to(device),
+        tokenizer=tokenizer,
+        device=torch.device(device),
+        max_tokens=config.max_tokens,
+        precision=config.precision,
+        continuous=bool(OmegaConf.select(read_config(config.run), "data.stream")),
+    )
+
+
+def load_language_models(config: DictConfig) -> list[TrainedLanguageModel]:
+    """Those of the run folders ``config.run``, or their mixture alone where ``config.mixture`` gives weights.
+
+    UserError: no run, a run that holds no language model, weights that are none, different vocabularies in a mixture.
+    """
+    runs = run_folders(config)
+    weights = resolved(config).get("mixture")
+    alone = [OmegaConf.merge(config, {"run": run}) for run in runs]
+    models = [
+        replace(load_language_model(DictConfig(each)), name=name)
+        for each, name in zip(alone, short_names(runs), strict=True)
+    ]
+    return models if weights is None else [mixture(models, weights)]
+
+
+def load_scorer(run: str, config: DictConfig) -> tuple[Any, bool]:
+    """The model of the run folder ``run``, and whether it scores pairs rather than sentences."""
+    chosen = OmegaConf.merge(config, {"run": run})
+    assert isinstance(chosen, DictConfig)
+    if trains_translation(run):
+        return load_translator(chosen), True
+    return load_language_model(chosen), False
+
+
+def trains_translation(run: str | None) -> bool:
+    """Whether the run folder ``run`` is a translator's, not a language model's."""
+    return bool(read_config(run).objective.kind == "translation")
+
+
+def load_language_model_of(run: str | None) -> tuple[LanguageModel, Tokenizer]:
+    """The language model of the run folder ``run``, and its vocabulary; UserError if it holds none."""
+    config, model, _, tokenizer = _load(run)
+    if not isinstance(model, LanguageModel):
+        raise UserError(f"{run}: model={config.choices.model} is a translator; name a language model's run")
+    return model.eval(), tokenizer
+
+
+def load_ngrams(run: str) -> tuple[NgramLanguageModel, Tokenizer]:
+    """The n-gram model of the run folder ``run``, and its vocabulary; UserError if it holds none."""
+    model, tokenizer = load_language_model_of(run)
+    if not isinstance(model, NgramLanguageModel):
+        raise UserError(f"run={run} is no n-gram model, which alone ARPA files can hold: name a run of model=ngram_lm")
+    return model, tokenizer
+
+
+def _load_member(run: str | None, device: str) -> tuple[Member, Tokenizer]:
+    config, model, source_tokenizer, target_tokenizer = _load(run)
+    if not isinstance(model, Translator) or source_tokenizer is None:
+        raise UserError(f"run={run}: model={config.choices.model} is a language model; name a translator's run")
+    return Member(model.to(device).eval(), source_tokenizer), target_tokenizer
+
+
+def _load(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tokenizer]:
+    """Configuration, trained model, and the tokenizers of source and target."""
+    config = read_config(run)
+    assert run is not None
+    source_tokenizer, target_tokenizer = load_tokenizers(Path(run) / "tokenizer")
+    source_vocabulary = None if source_tokenizer is None else source_tokenizer.size
+    model = build_model(config, source_vocabulary=source_vocabulary, target_vocabulary=target_tokenizer.size)
+    load_weights(model, Path(run))
+    return config, model, source_tokenizer, target_tokenizer
+
+
+def _device(name: str) -> str:
+    if name == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    return name

@@ -1,0 +1,106 @@
+"""The known alignments of a corpus: found if need be, checked, and kept in the cache as links between pieces."""
+
+import hashlib
+from collections.abc import Callable, Mapping
+from itertools import chain
+from pathlib import Path
+
+from unrolled.alignment.aligner import Aligner
+from unrolled.alignment.links import Links, known_alignments, pharaoh, read_alignments, training_links
+from unrolled.alignment.pieces import piece_links
+from unrolled.data import store
+from unrolled.data.corpus import Files
+from unrolled.data.store import TokenStore
+from unrolled.errors import UserError
+from unrolled.files import appearing
+from unrolled.text.lines import read_lines, sha256
+from unrolled.text.tokenizer import Tokenizer
+
+SOURCES = ("given", "auto")
+PROGRAMS = ("aligner", "ibm_model", "word_pairs", "symmetrization")
+
+
+class KnownAlignments:
+    """Of the parallel text ``files``, whose bytes have the SHA-256 ``digest(path)``.
+
+    origin: "given", training learns from the corpus' own alignment file; "auto", from links that `Aligner` finds
+    in the training text; None, from none. UserError: another origin.
+    """
+
+    def __init__(
+        self, *, files: Mapping[str, Files], digest: Callable[[Path], str], cache: Path, origin: str | None
+    ) -> None:
+        if origin is not None and origin not in SOURCES:
+            raise UserError(f"alignment.source={origin} is unknown: give {' or '.join(SOURCES)}")
+        self._files, self._digest, self._cache, self._origin = files, digest, cache, origin
+
+    def prepare(self, source: Tokenizer, target: Tokenizer) -> None:
+        """Write what the cache has not. UserError: none to learn from; what `known_alignments` refuses."""
+        if self._origin is not None and self._file("train") is None:
+            raise UserError(
+                f"alignment.source={self._origin}: this corpus brings no known alignments: give"
+                " data.train_alignment=FILE, or alignment.source=auto to have the training text aligned"
+            )
+        if self._origin == "auto":
+            self._align()
+        for split in self._files:
+            if self._file(split) is not None:
+                self._write(split, source, target)
+
+    def training(self, source: Tokenizer, target: Tokenizer) -> TokenStore | None:
+        """Of every training pair the `piece_links`, one number after the other; None if there is nothing to learn."""
+        return None if self._origin is None else TokenStore.open(self._links("train", source, target))
+
+    def gold(self, split: str) -> list[tuple[Links, Links]] | None:
+        """The (sure, possible) word links of every line, if the corpus has a file of them."""
+        files = self._files[split]
+        if files.alignment is None:
+            return None
+        return list(read_alignments(files.alignment, base=files.alignment_base))
+
+    def _file(self, split: str) -> tuple[Path, int] | None:
+        """The Pharaoh file of a split, also one that is still to be made, and the number of a first word in it."""
+        files = self._files[split]
+        if split == "train" and self._origin == "auto" and files.source is not None:
+            text = self._digest(files.source) + self._digest(files.target)
+            return self._cache / "alignments" / _key(text, *_aligner()), 0
+        return None if files.alignment is None else (files.alignment, files.alignment_base)
+
+    def _links(self, split: str, source: Tokenizer, target: Tokenizer) -> Path:
+        files, known = self._files[split], self._file(split)
+        assert files.source is not None
+        assert known is not None
+        text = self._digest(files.source) + self._digest(files.target)
+        return self._cache / "links" / _key(text, sha256(known[0]), str(known[1]), source.sha256, target.sha256)
+
+    def _align(self) -> None:
+        files, known = self._files["train"], self._file("train")
+        assert files.source is not None
+        assert known is not None
+        if known[0].exists():
+            return
+        links = Aligner().align(list(read_lines(files.source)), list(read_lines(files.target)))
+        with appearing(known[0]) as partial:
+            partial.write_text("".join(f"{pharaoh(each)}\n" for each in links), encoding="utf-8")
+
+    def _write(self, split: str, source: Tokenizer, target: Tokenizer) -> None:
+        files, known = self._files[split], self._file(split)
+        path = self._links(split, source, target)
+        if path.exists() or files.source is None or known is None:
+            return
+        alignments = known_alignments(known[0], files.source, files.target, base=known[1])
+        links = (
+            piece_links(training_links(sure, possible), source.words_of_pieces(one), target.words_of_pieces(other))
+            for one, other, sure, possible in alignments
+        )
+        store.write(path, (list(chain.from_iterable(each)) for each in links), vocabulary_size=2**31)
+
+
+def _aligner() -> list[str]:
+    """What the links that we find depend on beside the text: settings and program."""
+    programs = (Path(__file__).with_name(f"{name}.py") for name in PROGRAMS)
+    return [repr(Aligner()), *(sha256(program) for program in programs)]
+
+
+def _key(*parts: str) -> str:
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

@@ -1,0 +1,285 @@
+"""The data module that all models share: text files in, batches out."""
+
+import hashlib
+import logging
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import lightning
+import numpy as np
+import sentencepiece
+from lightning.pytorch.utilities import rank_zero_only
+from numpy.typing import NDArray
+
+from unrolled.alignment.links import Links
+from unrolled.data import store
+from unrolled.data.continuous import ContinuousText, StreamLoader
+from unrolled.data.corpus import SPLITS, Corpus, Files
+from unrolled.data.encode import encode
+from unrolled.data.known_alignments import KnownAlignments
+from unrolled.data.loader import BatchLoader
+from unrolled.data.sampler import TokenBudgetBatches
+from unrolled.data.store import TokenStore
+from unrolled.errors import UserError
+from unrolled.files import appearing
+from unrolled.text.lines import check_same_length, count_lines, read_lines, sha256, unequal
+from unrolled.text.tokenizer import SentencePiece, Tokenizer, Words, load_tokenizers, save_tokenizers
+
+log = logging.getLogger(__name__)
+
+EVALUATION_STEPS = 500  # words of a continuous text that are measured at a time
+
+
+class DataModule(lightning.LightningDataModule):
+    """Trains tokenizers, keeps token ids in ``cache``, and gives batches.
+
+    max_tokens: padded positions of either side of a batch, with </s>. max_sentences: rows of a batch, None for no
+    limit. max_length: a training pair with a longer side, in tokens without </s>, or with an empty one is left out; of
+    validation and test every line is used. seed: of the order of training batches. stream: the lines are one continuous
+    text, all of it used, in stream_rows rows that are read side by side, stream_steps words at a time; in validation
+    and test in one row (a rank). alignment_source: where training batches have their known alignments from, see
+    `KnownAlignments`.
+
+    After `setup`: ``source_tokenizer`` (None for monolingual text) and ``target_tokenizer``, one and the same object if
+    they are joint, and ``notices``, a list of lines for the user.
+    """
+
+    source_tokenizer: Tokenizer | None
+    target_tokenizer: Tokenizer
+
+    def __init__(
+        self,
+        *,
+        corpus: Corpus,
+        tokenizer: SentencePiece | Words,
+        cache: str | Path,
+        max_tokens: int,
+        max_length: int,
+        seed: int,
+        max_sentences: int | None = None,
+        stream: bool = False,
+        stream_rows: int = 20,
+        stream_steps: int = 35,
+        alignment_source: str | None = None,
+    ) -> None:
+        super().__init__()
+        sizes = {"max_tokens": max_tokens, "max_length": max_length, "max_sentences": max_sentences}
+        for name, value in (sizes | {"stream_rows": stream_rows, "stream_steps": stream_steps}).items():
+            if value is not None and value < 1:
+                raise UserError(f"data: {name}={value}: give a number above 0")
+        self._corpus, self._tokenizer = corpus, tokenizer
+        self._cache = Path(cache)
+        self._max_tokens, self._max_length, self._max_sentences = max_tokens, max_length, max_sentences
+        self._stream, self._stream_rows, self._stream_steps = stream, stream_rows, stream_steps
+        self._seed = seed
+        self._alignment_source = alignment_source
+        self._stores: dict[str, tuple[TokenStore | None, TokenStore]] = {}
+        self._links: TokenStore | None = None
+        self._lines: dict[str, NDArray[Any]] = {}
+        self.notices: list[str] = []
+
+    # What is where
+
+    @cached_property
+    def _files(self) -> dict[str, Files]:
+        return self._corpus.files(self._cache)
+
+    @cached_property
+    def _hashes(self) -> dict[Path, str]:
+        """SHA-256 of every text file."""
+        paths = [path for files in self._files.values() for path in (files.source, files.target)]
+        return {path: sha256(path) for path in paths if path is not None}
+
+    @cached_property
+    def _known(self) -> KnownAlignments:
+        return KnownAlignments(
+            files=self._files,
+            digest=lambda path: self._hashes[path],
+            cache=self._cache,
+            origin=self._alignment_source,
+        )
+
+    @property
+    def _tokenizer_folder(self) -> Path:
+        """Its name comes from the training text and all that the tokenizers depend on."""
+        train = self._files["train"]
+        text = [None if path is None else self._hashes[path] for path in (train.source, train.target)]
+        return self._cache / "tokenizers" / _key(text, self._tokenizer, sentencepiece.__version__)
+
+    def _store_path(self, text: Path, tokenizer: Tokenizer) -> Path:
+        return self._cache / "ids" / _key(self._hashes[text], tokenizer.sha256)
+
+    # Preparation
+
+    def prepare_data(self) -> None:
+        """Train the tokenizers and write the token ids, where the cache has them not. UserError: bad text files."""
+        folder = self._tokenizer_folder
+        if not folder.exists():
+            for files in self._files.values():  # all of them, before the long work
+                if files.source is None:
+                    count_lines(files.target)
+                else:
+                    check_same_length(files.source, files.target)
+            with appearing(folder) as partial:
+                save_tokenizers(partial, *self._train_tokenizers())
+        source_tokenizer, target_tokenizer = load_tokenizers(folder)
+        for files in self._files.values():
+            if files.source is not None and source_tokenizer is not None:
+                self._write_ids(files.source, source_tokenizer)
+            self._write_ids(files.target, target_tokenizer)
+        if source_tokenizer is not None:
+            self._known.prepare(source_tokenizer, target_tokenizer)
+
+    def _train_tokenizers(self) -> tuple[Tokenizer | None, Tokenizer]:
+        train = self._files["train"]
+        if train.source is None:
+            return None, self._tokenizer.train([train.target])
+        if self._tokenizer.joint:
+            joint = self._tokenizer.train([train.source, train.target])
+            return joint, joint
+        return self._tokenizer.train([train.source]), self._tokenizer.train([train.target])
+
+    def _write_ids(self, text: Path, tokenizer: Tokenizer) -> None:
+        path = self._store_path(text, tokenizer)
+        if not path.exists():
+            store.write(path, encode(text, tokenizer), vocabulary_size=tokenizer.size)
+
+    def setup(self, stage: str | None = None) -> None:
+        """Open what `prepare_data` made. UserError: nothing survives the length filter."""
+        if self._stores:
+            return
+        self.source_tokenizer, self.target_tokenizer = load_tokenizers(self._tokenizer_folder)
+        for split, files in self._files.items():
+            target = TokenStore.open(self._store_path(files.target, self.target_tokenizer))
+            source = None
+            if files.source is not None and self.source_tokenizer is not None:
+                source = TokenStore.open(self._store_path(files.source, self.source_tokenizer))
+                if len(source) != len(target):
+                    raise unequal(files.source, len(source), files.target, len(target))
+            self._stores[split] = source, target
+            self._lines[split] = np.arange(len(target))
+        if self.source_tokenizer is not None:
+            self._links = self._known.training(self.source_tokenizer, self.target_tokenizer)
+        if self._stream:
+            tokens = len(ContinuousText(self._stores["train"][1]))
+            self._notice(f"train: {tokens} tokens with </s>, read as one text in {self._stream_rows} rows")
+            return
+        self._lines["train"] = self._survivors(*self._stores["train"])
+        source_padding, target_padding = self.padding_share()
+        padding = "" if source_padding is None else f"{source_padding:.1%} of source and "
+        self._notice(f"train: padding is {padding}{target_padding:.1%} of target positions")
+
+    def _survivors(self, source: TokenStore | None, target: TokenStore) -> NDArray[Any]:
+        """The lines of training sentences that are neither too long nor empty, on either side."""
+        sides = [side.lengths for side in (source, target) if side is not None]
+        long = np.any([lengths > self._max_length for lengths in sides], axis=0)
+        empty = np.any([lengths == 0 for lengths in sides], axis=0) & ~long
+        lines = np.flatnonzero(~(long | empty))
+        counts = (
+            f"{long.sum()} of {len(target)} are longer than max_length={self._max_length} tokens on a side,"
+            f" {empty.sum()} are empty on a side"
+        )
+        if len(lines) == 0:
+            raise UserError(f"{self._files['train'].target}: no training sentence is left: {counts}; raise max_length")
+        self._notice(f"train: {counts}; {len(lines)} remain")
+        return lines
+
+    def _notice(self, line: str) -> None:
+        self.notices.append(line)
+        rank_zero_only(log.info)(line)
+
+    # Batches
+
+    def train_dataloader(self) -> BatchLoader | StreamLoader:
+        """Shuffled batches; another order every epoch."""
+        return self._loader("train")
+
+    def val_dataloader(self) -> BatchLoader | StreamLoader:
+        """Every line once, similar lengths together; ``Batch.index`` says which line."""
+        return self._loader("val")
+
+    def test_dataloader(self) -> BatchLoader | StreamLoader:
+        """Every line once, similar lengths together; ``Batch.index`` says which line."""
+        return self._loader("test")
+
+    def _loader(self, split: str) -> BatchLoader | StreamLoader:
+        rank, ranks = (0, 1) if self.trainer is None else (self.trainer.global_rank, self.trainer.world_size)
+        if self._stream:
+            rows, steps = (self._stream_rows, self._stream_steps) if split == "train" else (ranks, EVALUATION_STEPS)
+            return StreamLoader(self._stores[split][1], rows=rows, steps=steps, rank=rank, world_size=ranks)
+        batches = self._batches(split, rank=rank, world_size=ranks)
+        return BatchLoader(*self._stores[split], self._lines[split], batches, self._links if split == "train" else None)
+
+    def _batches(self, split: str, *, rank: int = 0, world_size: int = 1) -> TokenBudgetBatches:
+        source, target = self._stores[split]
+        lines = self._lines[split]
+        return TokenBudgetBatches(  # + 1: </s>
+            None if source is None else source.lengths[lines] + 1,
+            target.lengths[lines] + 1,
+            max_tokens=self._max_tokens,
+            max_sentences=self._max_sentences,
+            shuffle=split == "train",
+            seed=self._seed,
+            rank=rank,
+            world_size=world_size,
+        )
+
+    def padding_share(self) -> tuple[float | None, float]:
+        """The share of padding in the positions of training batches: source (None without one) and target."""
+        return self._batches("train").padding_share()
+
+    # What is written beside a run, and compared with
+
+    def sources(self, split: str) -> list[str]:
+        """The source lines of "train", "val" or "test", as they stand in the file."""
+        source = self._split(split).source
+        if source is None:
+            raise UserError("this corpus is monolingual and has no source side; use data=parallel_text")
+        return list(read_lines(source))
+
+    def references(self, split: str) -> list[str]:
+        """The target lines of a split, as they stand in the file."""
+        return list(read_lines(self._split(split).target))
+
+    def gold(self, split: str) -> list[tuple[Links, Links]] | None:
+        """The (sure, possible) word links of every line of a split, if the corpus has a file of them."""
+        self._split(split)
+        return self._known.gold(split)
+
+    def words_of_pieces(self, split: str) -> list[tuple[list[int], list[int]]]:
+        """Of every line of a split the word that each source piece, and each target piece, belongs to; no </s>."""
+        assert self.source_tokenizer is not None
+        pairs = zip(self.sources(split), self.references(split), strict=True)
+        source, target = self.source_tokenizer.words_of_pieces, self.target_tokenizer.words_of_pieces
+        return [(source(one), target(other)) for one, other in pairs]
+
+    def _split(self, split: str) -> Files:
+        if split not in SPLITS:
+            raise UserError(f"split={split} is unknown; give one of {', '.join(SPLITS)}")
+        return self._files[split]
+
+    def save_tokenizers(self, folder: Path) -> None:
+        """Write the tokenizers to ``folder``/source and ``folder``/target, for `load_tokenizers`."""
+        save_tokenizers(folder, self.source_tokenizer, self.target_tokenizer)
+
+    def text_fingerprint(self) -> dict[str, str]:
+        """SHA-256 of all text files, as they are now: of "train.source", "test.target" and so on."""
+        return {
+            f"{split}.{side}": self._hashes[path]
+            for split, files in self._files.items()
+            for side, path in (("source", files.source), ("target", files.target))
+            if path is not None
+        }
+
+    def fingerprint(self) -> dict[str, str]:
+        """SHA-256 of all text files and tokenizers."""
+        tokenizers = {"source": self.source_tokenizer, "target": self.target_tokenizer}
+        return self.text_fingerprint() | {
+            f"tokenizer.{side}": each.sha256 for side, each in tokenizers.items() if each is not None
+        }
+
+
+def _key(*parts: object) -> str:
+    """A name for what depends on ``parts`` and nothing else."""
+    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

@@ -1,0 +1,1 @@
+"""The embedded corpus: a small synchronous grammar with gold alignments."""

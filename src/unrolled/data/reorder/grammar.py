@@ -1,0 +1,219 @@
+"""The synthetic corpus: pairs of sentences that differ in word order by rules, with their gold word alignment.
+
+Words come from `reorder_words`, source sentences from `reorder_tree`. The target has the same tree; its words stand in
+another order, by the rules of ORDERS below. docs/reorder.md shows examples.
+"""
+
+import random
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+from unrolled.data.reorder.tree import SHORTEST, Phrase, grow
+from unrolled.data.reorder.words import SMALLEST, Word, invent
+from unrolled.errors import UserError
+
+Order = dict[str, tuple[str, ...]]
+
+SOURCE_ORDER: Order = {
+    "coordinate": ("conjunction", "clause"),
+    "clause": ("subject", "auxiliary", "adverb", "verb", "object", "place", "subordinate"),
+    "noun_phrase": ("determiner", "adjective", "noun", "genitive", "relative"),
+    "adposition": ("adposition", "noun_phrase"),
+    "relative": ("pronoun", "clause"),
+    "subordinate": ("subordinator", "clause"),
+}
+# Modifiers of one word follow it: adjectives after their noun, the auxiliary after its verb.
+LOCAL: Order = SOURCE_ORDER | {
+    "clause": ("subject", "adverb", "verb", "auxiliary", "object", "place", "subordinate"),
+    "noun_phrase": ("determiner", "noun", "adjective", "genitive", "relative"),
+}
+# And heads follow their phrases: verbs end their clause, postpositions, genitives before their noun.
+HEAD_FINAL: Order = LOCAL | {
+    "clause": ("subject", "object", "place", "adverb", "verb", "auxiliary", "subordinate"),
+    "noun_phrase": ("genitive", "determiner", "noun", "adjective", "relative"),
+    "adposition": ("noun_phrase", "adposition"),
+}
+# And clauses within clauses move as blocks: relative clauses before their noun, subordinate ones before their matrix.
+NESTED: Order = HEAD_FINAL | {
+    "clause": ("subordinate", "subject", "object", "place", "adverb", "verb", "auxiliary"),
+    "noun_phrase": ("relative", "genitive", "determiner", "noun", "adjective"),
+    "relative": ("clause", "pronoun"),
+    "subordinate": ("clause", "subordinator"),
+}
+ORDERS = {"none": SOURCE_ORDER, "local": LOCAL, "head_final": HEAD_FINAL, "nested": NESTED}
+
+SPLITS = ("test", "val", "train")  # in the order in which they are drawn
+RANGES: dict[str, tuple[float, float]] = {
+    "pairs": (1, 10**8),
+    "validation_pairs": (1, 10**8),
+    "test_pairs": (1, 10**8),
+    "seed": (0, 2**63),
+    "depth": (0, 50),  # the tree is read by recursion
+    "min_length": (SHORTEST, 10_000),
+    "max_length": (SHORTEST, 10_000),
+    "vocabulary_size": (SMALLEST, 10**6),
+    "fertility": (0.0, 1.0),
+    "ambiguity": (0.0, 1.0),
+}
+PATIENCE = 2000  # draws without a new sentence, after which the grammar counts as exhausted
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grammar:
+    """The options of the corpus; a mistake raises `UserError` with one line.
+
+    pairs, validation_pairs, test_pairs: the sizes of the splits.
+    seed: of the words and the sentences.
+    depth: how many clauses may stand inside one another (0: neither relative nor subordinate clauses).
+    min_length, max_length: number of source words, spread evenly between the two.
+    reordering: "none", "local", "head_final" or "nested", each with the rules of those before it.
+    vocabulary_size: number of source word types.
+    fertility: share of the nouns that become two words, and of the transitive verbs that are two words becoming one.
+    ambiguity: share of nouns, adjectives and verbs whose translation depends on another word.
+
+    The source depends neither on `reordering` nor on `ambiguity`, and validation and test set do not depend on `pairs`.
+    """
+
+    pairs: int = 20_000
+    validation_pairs: int = 500
+    test_pairs: int = 500
+    seed: int = 1
+    depth: int = 2
+    min_length: int = 5
+    max_length: int = 20
+    reordering: str = "nested"
+    vocabulary_size: int = 250
+    fertility: float = 0.1
+    ambiguity: float = 0.1
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        for name, (smallest, largest) in RANGES.items():
+            value = getattr(self, name)
+            kinds = (int,) if isinstance(smallest, int) else (int, float)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not smallest <= value <= largest:
+                number = "a whole number" if isinstance(smallest, int) else "a share"
+                raise UserError(f"reorder: {name}={value}: give {number} from {smallest} to {largest}")
+        if self.max_length < self.min_length:
+            raise UserError(f"reorder: max_length={self.max_length} is below min_length={self.min_length}; raise it")
+        if self.reordering not in ORDERS:
+            raise UserError(f"reorder: reordering={self.reordering} is unknown; give one of {', '.join(ORDERS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A sentence pair with its gold word alignment: 0-based (source position, target position), sorted."""
+
+    source: list[str]
+    target: list[str]
+    links: list[tuple[int, int]]
+
+
+def _read_source(phrase: Phrase, source: list[str]) -> None:
+    """Append the source words of a phrase, and note in the tree where they stand."""
+    for role in SOURCE_ORDER[phrase.kind]:
+        part = phrase.parts.get(role)
+        if isinstance(part, Phrase):
+            _read_source(part, source)
+        elif part is not None:
+            phrase.at[role] = len(source)
+            source.extend(part.source)
+
+
+def _trigger(phrase: Phrase, role: str) -> int:
+    """The class of the word on which the translation of an ambiguous word depends.
+
+    A verb looks at its object, and without one at its subject; an adjective at its noun; a noun at its adjective, and
+    without one it has its first translation.
+    """
+    if role == "verb":
+        assert phrase.trigger is not None
+        return phrase.trigger.word("noun").word_class
+    if role == "adjective":
+        return phrase.word("noun").word_class
+    if role == "noun" and "adjective" in phrase.parts:
+        return phrase.word("adjective").word_class
+    return 0
+
+
+def _read_target(phrase: Phrase, order: Order, target: list[str], links: list[tuple[int, int]]) -> None:
+    """Append the target words of a phrase and their links to the source."""
+    for role in order[phrase.kind]:
+        part = phrase.parts.get(role)
+        if isinstance(part, Phrase):
+            _read_target(part, order, target, links)
+        elif part is not None:
+            words = part.translations[_trigger(phrase, role)]
+            i, j = phrase.at[role], len(target)
+            links.extend((i + m, j + n) for m in range(len(part.source)) for n in range(len(words)))
+            target.extend(words)
+
+
+def translate(clauses: list[Phrase], order: Order) -> Pair:
+    """The source words of a tree, its target words in an order, and their links. Coordinated clauses stay in order."""
+    pair = Pair([], [], [])
+    for clause in clauses:
+        _read_source(clause, pair.source)
+    for clause in clauses:
+        _read_target(clause, order, pair.target, pair.links)
+    pair.links.sort()
+    return pair
+
+
+def _splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
+    """The pairs of all splits with the names of their splits: test, then validation, then training set."""
+    words: dict[str, list[Word]] = invent(
+        seed=grammar.seed,
+        vocabulary_size=grammar.vocabulary_size,
+        fertility=grammar.fertility,
+        ambiguity=grammar.ambiguity,
+    )
+    rng = random.Random(f"{grammar.seed} sentences")
+    seen: set[str] = set()
+    sizes = {"test": grammar.test_pairs, "val": grammar.validation_pairs, "train": grammar.pairs}
+    for split in SPLITS:
+        for _ in range(sizes[split]):
+            for _ in range(PATIENCE):
+                length = grammar.min_length + int(rng.random() * (grammar.max_length - grammar.min_length + 1))
+                pair = translate(grow(words, rng, length=length, depth=grammar.depth), ORDERS[grammar.reordering])
+                sentence = " ".join(pair.source)
+                if sentence not in seen and len(pair.source) >= grammar.min_length:
+                    break
+            else:
+                raise UserError(
+                    f"reorder: only {len(seen)} different sentences found, {sum(sizes.values())} wanted;"
+                    " raise max_length or vocabulary_size, or lower pairs"
+                )
+            seen.add(sentence)
+            yield split, pair
+
+
+def generate(grammar: Grammar, split: str) -> Iterator[Pair]:
+    """The pairs of a split ("train", "val" or "test"). No source sentence occurs twice, in one split or in two.
+
+    Raises `UserError` if the grammar is too small to have that many different sentences.
+    """
+    if split not in SPLITS:
+        raise UserError(f"reorder: split={split} is unknown; give one of train, val, test")
+    for name, pair in _splits(grammar):
+        if name == split:
+            yield pair
+        elif SPLITS.index(name) > SPLITS.index(split):
+            return
+
+
+def write_corpus(folder: Path, options: Grammar) -> None:
+    """Write SPLIT.source, SPLIT.target and SPLIT.align (links as `i-j`), a pair a line, for train, val and test."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with ExitStack() as stack:
+        files = {
+            (split, side): stack.enter_context((folder / f"{split}.{side}").open("w", encoding="utf-8", newline="\n"))
+            for split in SPLITS
+            for side in ("source", "target", "align")
+        }
+        for split, pair in _splits(options):
+            files[split, "source"].write(" ".join(pair.source) + "\n")
+            files[split, "target"].write(" ".join(pair.target) + "\n")
+            files[split, "align"].write(" ".join(f"{i}-{j}" for i, j in pair.links) + "\n")

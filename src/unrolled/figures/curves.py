@@ -1,0 +1,52 @@
+"""The curves of a run."""
+
+import csv
+import math
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogFormatter
+
+from unrolled.figures.formats import save_figure
+
+
+def curves_figure(metrics_csv: Path) -> Figure:
+    """Loss, perplexity and BLEU over training steps, of training and validation, as far as ``metrics_csv`` has them.
+
+    The file has a column ``step`` and columns like ``val/loss``, whose cells may be empty.
+    """
+    with open(metrics_csv, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    panels = {
+        name: {split: points for split in ("train", "val") if (points := _points(rows, f"{split}/{name}"))}
+        for name in ("loss", "perplexity", "bleu")
+    }
+    panels = {name: curves for name, curves in panels.items() if curves} or {"loss": {}}
+
+    figure = Figure(figsize=(4.2 * len(panels), 3.2), dpi=120, layout="constrained")
+    for axes, (name, curves) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+        for split, points in curves.items():
+            color, marker = ("0.6", None) if split == "train" else ("C0", ".")
+            axes.plot(*zip(*points, strict=True), label=split, color=color, marker=marker)
+        axes.set_title({"loss": "loss (nats a token)", "perplexity": "perplexity", "bleu": "BLEU"}[name], fontsize=10)
+        axes.set_xlabel("step")
+        axes.grid(color="0.9")
+        if name == "perplexity":
+            axes.set_yscale("log")
+            axes.yaxis.set_major_formatter(LogFormatter())
+            axes.yaxis.set_minor_formatter(LogFormatter(minor_thresholds=(1.0, 0.4)))  # if less than a decade is shown
+        if curves:
+            axes.legend(frameon=False)
+    return figure
+
+
+def _points(rows: list[dict[str, str]], column: str) -> list[tuple[int, float]]:
+    """(step, value) by rising step, where the value is there and finite."""
+    points = [(int(float(row["step"])), float(row[column])) for row in rows if row.get(column) and row.get("step")]
+    return sorted(point for point in points if math.isfinite(point[1]))
+
+
+def save_curves(folder: Path) -> None:
+    """Draw ``folder``/metrics.csv into ``folder``/figures/curves.png, if there are curves."""
+    if (folder / "metrics.csv").is_file():
+        save_figure(curves_figure(folder / "metrics.csv"), folder / "figures" / "curves.png")

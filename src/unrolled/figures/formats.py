@@ -1,0 +1,48 @@
+"""Writing figures as files. No global state of matplotlib."""
+
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+
+from matplotlib import rc_context
+from matplotlib.figure import Figure
+
+from unrolled.errors import UserError
+
+FORMATS = ("png", "pdf")
+
+
+"""What a picture can be saved as."""
+
+
+def picture_formats(given: str | Iterable[str]) -> list[str]:
+    """One of `FORMATS` or several, as a list; UserError for others."""
+    formats = [given] if isinstance(given, str) else list(given)
+    if not formats or set(formats) - set(FORMATS):
+        raise UserError(f"formats=[{','.join(formats)}]: give one or several of {', '.join(FORMATS)}: '[png,pdf]'")
+    return formats
+
+
+def save_figure(figure: Figure, path: Path) -> None:
+    """Write ``figure`` to ``path``, as its name ends: one of `FORMATS`.
+
+    A reader sees the old file or the new one, never half of it. A PDF is of lines and text, with its fonts inside.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        embedded = rc_context({"pdf.fonttype": 42})  # TrueType, which publishers take
+        with os.fdopen(descriptor, "wb") as file, warnings.catch_warnings(), embedded:
+            warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box in its place says it
+            warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
+            form = path.suffix[1:]
+            # in a PDF it is the cells alone that have pixels
+            dpi = 600 if form == "pdf" else "figure"
+            figure.savefig(file, format=form, dpi=dpi, bbox_inches="tight", pad_inches=0.08)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise

@@ -1,0 +1,63 @@
+"""Attention weights as a heat map."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+
+from unrolled.figures.fonts import fonts_for
+
+CELL = 0.24
+
+
+"""Inches of a piece's row or column."""
+
+
+LARGEST = 40.0
+
+
+"""Inches of a heat map's longer side; beyond about 170 pieces cells shrink."""
+
+
+def alignment_figure(
+    source: Sequence[str],
+    target: Sequence[str],
+    weights: npt.ArrayLike,
+    links: Iterable[tuple[int, int]] | None = None,
+    title: str | None = None,
+    possible: Iterable[tuple[int, int]] = (),
+) -> Figure:
+    """Attention weights ``(T, S)`` in greys, black for 1: ``source`` pieces on top, ``target`` pieces on the left.
+
+    ``links`` are known (source, target) places, drawn as red circles, dotted those of ``possible`` alone. ValueError if
+    shape and pieces do not agree.
+    """
+    weights = np.asarray(weights, dtype=np.float64)
+    if weights.shape != (len(target), len(source)) or weights.size == 0:
+        raise ValueError(f"weights of shape {weights.shape} for {len(target)} target and {len(source)} source pieces")
+    cell = min(CELL, LARGEST / max(weights.shape))
+    figure = Figure(figsize=(cell * len(source), cell * len(target)), dpi=120)
+    axes = figure.add_axes((0.0, 0.0, 1.0, 1.0))
+    axes.imshow(weights, cmap="Greys", vmin=0, vmax=1, aspect="auto", interpolation="nearest")
+
+    # parse_math: a dollar sign is a dollar sign
+    fonts = fonts_for([*source, *target, title or ""])
+    text: dict[str, Any] = {"family": fonts, "fontsize": 72 * cell * 0.52, "parse_math": False}
+    axes.xaxis.tick_top()
+    axes.set_xticks(range(len(source)), source, rotation=90, **text)
+    axes.set_yticks(range(len(target)), target, **text)
+    axes.set_xticks(np.arange(0.5, len(source) - 1), minor=True)
+    axes.set_yticks(np.arange(0.5, len(target) - 1), minor=True)
+    axes.grid(which="minor", color="0.9", linewidth=0.5)
+    axes.tick_params(which="both", length=0)
+    sure = set(links or ())
+    for some, line in ((sure, "solid"), (set(possible) - sure, "dotted")):
+        if some:
+            x, y = np.array(sorted(some), dtype=np.float64).T
+            size = (72 * cell * 0.6) ** 2  # scatter's sizes are areas in points
+            axes.scatter(x, y, s=size, facecolors="none", edgecolors="red", linewidths=1.2, linestyles=line)
+    if title is not None:
+        axes.set_title(title, loc="left", fontsize=10, family=fonts, parse_math=False)
+    return figure

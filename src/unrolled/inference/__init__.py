@@ -1,0 +1,1 @@
+"""What a trained run can do: translate, score, attend. Knows no Lightning."""

@@ -1,0 +1,76 @@
+"""What attention does with pairs of sentences under forced decoding."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from unrolled.alignment.links import Links
+from unrolled.alignment.pieces import word_index, word_weights
+from unrolled.data.loader import pair_batches
+from unrolled.metrics.alignment_scores import links_from_weights
+from unrolled.models.attended import attended
+from unrolled.models.translator import Translator
+from unrolled.text.tokenizer import Tokenizer
+
+
+class AttendedPair(NamedTuple):
+    """A pair as the model reads it: its pieces, </s> the last of each side, and ``weights (T, S)``, float32, CPU.
+
+    ``memory_norms (T, S)``: of the attention's memory at each source position after each step, see `attended`; None
+    where it has none.
+    """
+
+    source: list[str]
+    target: list[str]
+    weights: Tensor
+    source_words: list[int]
+    """The word that each source piece belongs to, without </s>."""
+    target_words: list[int]
+    """The same of the target."""
+    memory_norms: Tensor | None = None
+    """``(T, S)``, see `unrolled.models.attended`."""
+
+
+def word_links(pair: AttendedPair) -> Links:
+    """Every target word's link to the source word that it looks at most."""
+    weights = word_weights(pair.weights.numpy(), [*pair.source_words, -1], [*pair.target_words, -1])
+    return links_from_weights(weights)
+
+
+@torch.no_grad()
+def attend(
+    model: Translator,
+    source_tokenizer: Tokenizer,
+    target_tokenizer: Tokenizer,
+    sources: Sequence[str],
+    targets: Sequence[Sequence[int]] | Sequence[str],
+    *,
+    device: torch.device,
+    max_tokens: int,
+) -> list[AttendedPair]:
+    """For each line and its translation, text or ids, the pieces and what the attention does under forced decoding."""
+    ids_of = [target_tokenizer.encode([each])[0] if isinstance(each, str) else each for each in targets]
+    found: dict[int, AttendedPair] = {}
+    for batch in pair_batches(source_tokenizer.encode(sources), ids_of, max_tokens=max_tokens):
+        ids = batch.to(device)
+        assert ids.source is not None
+        assert ids.source_lengths is not None
+        weights, norms = attended(model, ids.source, ids.source_lengths, ids.target_in)
+        for row, line in enumerate(ids.index.tolist()):
+            source = ids.source[row, : int(ids.source_lengths[row])].tolist()
+            target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
+            pieces, text = target_tokenizer.pieces(target), targets[line]
+            # what a search has put together from pieces may not be what the tokenizer makes of their text
+            words = target_tokenizer.words_of_pieces(text) if isinstance(text, str) else word_index(pieces)[:-1]
+            part = (row, slice(len(target)), slice(len(source)))
+            found[line] = AttendedPair(
+                source=source_tokenizer.pieces(source),
+                target=pieces,
+                weights=weights[part].float().cpu(),
+                source_words=source_tokenizer.words_of_pieces(sources[line]),
+                target_words=words,
+                memory_norms=None if norms is None else norms[part].cpu(),
+            )
+    return [found[line] for line in range(len(sources))]

@@ -1,0 +1,48 @@
+"""What a reader of score.py's figures should know beside them, said once on stderr."""
+
+import logging
+from collections.abc import Sequence
+
+from unrolled.inference.columns import Column
+from unrolled.inference.scored_pieces import Pieces
+from unrolled.metrics.text_likelihood import impossible
+from unrolled.text.tokens import split_words
+
+log = logging.getLogger(__name__)
+EXAMPLES = 5
+"""Unknown words that a notice names."""
+
+
+class Notices:
+    """What a reader of the figures should know: words that a vocabulary has not, lines of probability 0."""
+
+    def __init__(self, columns: Sequence[Column]) -> None:
+        self._columns = columns
+        self._lines = self._words = 0
+        self._unknown: list[list[str]] = [[] for _ in columns]
+        self._impossible = [0 for _ in columns]
+
+    def add(self, lines: Sequence[str], scored: Sequence[Sequence[Pieces]]) -> None:
+        """Take note of lines."""
+        self._lines += len(lines)
+        self._words += sum(len(split_words(line)) for line in lines)
+        for number, (column, found) in enumerate(zip(self._columns, scored, strict=True)):
+            for line, pieces in zip(lines, found, strict=True):
+                self._unknown[number] += [split_words(line)[word] for word in column.unknown(line, pieces)]
+                self._impossible[number] += impossible([log_p for _, log_p in pieces])
+
+    def end(self) -> None:
+        """Log them, a line a run and kind; nothing where there is nothing."""
+        for column, unknown, lines in zip(self._columns, self._unknown, self._impossible, strict=True):
+            if unknown:
+                examples = list(dict.fromkeys(unknown))
+                log.warning(
+                    "%s: %d of %d words (%.2g%%) are outside the vocabulary and scored as <unk>: %s",
+                    column.name,
+                    len(unknown),
+                    self._words,
+                    100 * len(unknown) / self._words,
+                    ", ".join(examples[:EXAMPLES]) + (", ..." if len(examples) > EXAMPLES else ""),
+                )
+            if lines:
+                log.warning("%s: %d of %d lines have probability 0 (-inf)", column.name, lines, self._lines)

@@ -1,0 +1,60 @@
+"""Scoring lines by themselves, or as one continuous text."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+
+from unrolled.data.continuous import StreamBatch
+from unrolled.errors import UserError
+from unrolled.inference.precision import autocast
+from unrolled.inference.scored_pieces import Pieces
+from unrolled.inference.trained_language_model import TrainedLanguageModel
+from unrolled.models.language_model import Nested
+from unrolled.text.tokens import BOS, EOS
+
+
+class Scorer(Protocol):
+    """What gives the log-probabilities of lines."""
+
+    def score(self, lines: Sequence[str]) -> list[Pieces]:
+        """For each line every piece, </s> the last, with its natural log-probability."""
+
+
+class TextScorer:
+    """Scores lines as one text, as models of continuous text are trained: line after line in one row.
+
+    The state goes on from line to line, also from call to call; every line begins with <s> as input all the same.
+    """
+
+    def __init__(self, trained: TrainedLanguageModel) -> None:
+        self._trained = trained
+        self._state: Nested = trained.model.zero_state(1)
+
+    @torch.inference_mode()
+    def score(self, lines: Sequence[str]) -> list[Pieces]:
+        """For each line every piece with its log-probability after all lines before."""
+        trained = self._trained
+        encoded = trained.tokenizer.encode(lines)
+        # x: <s> a b <s> c ..., y: a b </s> c </s> ...
+        inputs = [token for ids in encoded for token in (BOS, *ids)]
+        outputs = [token for ids in encoded for token in (*ids, EOS)]
+        log_probs: list[float] = []
+        for start in range(0, len(outputs), trained.max_tokens):
+            some = slice(start, start + trained.max_tokens)
+            read, said = (torch.tensor([tokens[some]], device=trained.device) for tokens in (inputs, outputs))
+            with autocast(trained.device, trained.precision):
+                words = StreamBatch(read, said, first=False)
+                found, self._state = trained.model.word_log_probs(words, self._state)
+            log_probs += found[0].tolist()
+        pieces = iter(zip(trained.tokenizer.pieces(outputs), log_probs, strict=True))
+        return [[next(pieces) for _ in range(len(ids) + 1)] for ids in encoded]
+
+
+def scorer(trained: TrainedLanguageModel, context: str | None) -> Scorer:
+    """That of ``context`` line or text, or of None: as the model was trained. UserError: anything else."""
+    if context not in (None, "line", "text"):
+        raise UserError(f"context={context} is unknown: give line or text, or leave it away: as the run was trained")
+    if context is None and trained.continuous is None:
+        raise UserError(f"{trained.name}: some were trained on lines, some on a text as one: give context=line or text")
+    return TextScorer(trained) if context == "text" or (context is None and trained.continuous) else trained

@@ -1,0 +1,42 @@
+"""A trained language model put to use."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from unrolled.data.loader import encode_sentences
+from unrolled.inference.precision import autocast
+from unrolled.inference.scored_pieces import Pieces
+from unrolled.models.language_model import LanguageModel
+from unrolled.text.tokenizer import Tokenizer
+
+
+@dataclass(frozen=True)
+class TrainedLanguageModel:
+    """A language model in evaluation mode on ``device``, and its vocabulary."""
+
+    model: LanguageModel
+    tokenizer: Tokenizer
+    device: torch.device
+    max_tokens: int
+    """Padded positions of a batch."""
+    precision: str = "32-true"
+    name: str = ""
+    """Of its run, short."""
+    continuous: bool | None = False
+    """Whether it was trained on lines as one text, each the history of the next; None of a mixture of both kinds."""
+
+    @torch.inference_mode()
+    def score(self, lines: Sequence[str]) -> list[Pieces]:
+        """For each line, by itself, every piece with its log-probability."""
+        found: dict[int, Pieces] = {}
+        for batch in encode_sentences(self.tokenizer, lines, max_tokens=self.max_tokens):
+            words = batch.to(self.device)
+            with autocast(self.device, self.precision):
+                log_probs, _ = self.model.word_log_probs(words, self.model.start(words))
+            rows = zip(batch.index.tolist(), batch.target_lengths.tolist(), strict=True)
+            for (line, length), ids, row in zip(rows, batch.target_out.tolist(), log_probs.tolist(), strict=True):
+                end = length - 1  # with </s>, without <s>
+                found[line] = list(zip(self.tokenizer.pieces(ids[:end]), row[:end], strict=True))
+        return [found[line] for line in range(len(lines))]

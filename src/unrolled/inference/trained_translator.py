@@ -1,0 +1,140 @@
+"""A trained translator, or several as an ensemble, put to use: translating, scoring, attending."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import repeat
+from typing import NamedTuple
+
+import torch
+
+from unrolled.alignment.links import Links
+from unrolled.data.batch import Batch, Shared
+from unrolled.data.loader import encode_pairs, encode_source, share
+from unrolled.errors import UserError
+from unrolled.inference.attended_pairs import AttendedPair, attend
+from unrolled.inference.precision import autocast
+from unrolled.inference.scored_pieces import Pieces
+from unrolled.metrics.attention_counts import AttentionCounts
+from unrolled.models.translator import Translator
+from unrolled.search.ensemble import Ensemble, Mean
+from unrolled.search.forced import score
+from unrolled.search.generator import Generator, Hypothesis, Search
+from unrolled.search.settings import BeamSearch
+from unrolled.text.tokenizer import Tokenizer
+
+
+class Output(NamedTuple):
+    """A translation as text, and as search found it."""
+
+    text: str
+    hypothesis: Hypothesis
+
+
+NOTHING = Output("", Hypothesis([], 0.0, 0.0, finished=True))
+
+
+@dataclass(frozen=True)
+class Member:
+    """A translator in evaluation mode and the vocabulary of its sources."""
+
+    model: Translator
+    source_tokenizer: Tokenizer
+
+
+@dataclass(frozen=True)
+class TrainedTranslator:
+    """A translator, or several as one, with their common target vocabulary and a search, on ``device``."""
+
+    members: tuple[Member, ...]
+    target_tokenizer: Tokenizer
+    search: Search
+    mean: Mean
+    """Of the members' predictions, where there are several."""
+    device: torch.device
+    max_tokens: int
+    """Padded positions of a batch, on either side."""
+    precision: str = "32-true"
+
+    @property
+    def generator(self) -> Generator:
+        """What search drives."""
+        models = [member.model for member in self.members]
+        return models[0] if len(models) == 1 else Ensemble(models, self.mean)
+
+    def _input(self, batch: Batch, sources: Sequence[str]) -> Batch | Shared:
+        """``batch``, in the first member's ids, as ``generator`` reads it."""
+        if len(self.members) == 1:
+            return batch.to(self.device)
+        others = [member.source_tokenizer for member in self.members[1:]]
+        return share(batch, sources, others).to(self.device)
+
+    def translate(self, lines: Sequence[str]) -> list[str]:
+        """Each line's best translation as text; an empty line gives an empty line."""
+        return [best.text for best, *_ in self.translations(lines)]
+
+    @torch.inference_mode()
+    def translations(self, lines: Sequence[str], count: int = 1) -> list[list[Output]]:
+        """The ``count`` best of each line, best first; an empty line has an empty one. UserError: no n-best search."""
+        if count > 1 and not isinstance(self.search, BeamSearch):
+            raise UserError(f"nbest={count} needs a beam: take search=beam")
+        found: dict[int, list[Output]] = {}
+        for batch in encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens):
+            given = self._input(batch, lines)
+            with autocast(self.device, self.precision):
+                if isinstance(self.search, BeamSearch):
+                    lists = self.search.nbest(self.generator, given, count)
+                else:
+                    lists = [[hypothesis] for hypothesis in self.search(self.generator, given)]
+            for line, hypotheses in zip(batch.index.tolist(), lists, strict=True):
+                outputs = [Output(self.target_tokenizer.decode(h.tokens), h) for h in hypotheses]
+                found[line] = outputs if lines[line].strip() else [NOTHING]
+        return [found[line] for line in range(len(lines))]
+
+    def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Pieces]:
+        """For each pair every target piece with its log-probability."""
+        found: dict[int, Pieces] = {}
+        first, target_tokenizer = self.members[0].source_tokenizer, self.target_tokenizer
+        for batch in encode_pairs(first, target_tokenizer, sources, targets, max_tokens=self.max_tokens):
+            with autocast(self.device, self.precision):
+                scores = score(self.generator, self._input(batch, sources))
+            for line, ids, row in zip(batch.index.tolist(), batch.target_out.tolist(), scores, strict=True):
+                found[line] = list(zip(target_tokenizer.pieces(ids[: len(row)]), row, strict=True))
+        return [found[line] for line in range(len(sources))]
+
+    def attend(self, sources: Sequence[str], targets: Sequence[str] | Sequence[Sequence[int]]) -> list[AttendedPair]:
+        """For each pair, the target as text or as ids that search found, its pieces and weights under forced decoding.
+
+        Of several members the mean of their weights alone. UserError: members that cut the source differently.
+        """
+        first = self.members[0].source_tokenizer
+        if any(member.source_tokenizer.sha256 != first.sha256 for member in self.members):
+            raise UserError("run=[...]: these runs cut the source differently, so that their attention has no mean")
+        found = [
+            attend(
+                member.model,
+                first,
+                self.target_tokenizer,
+                sources,
+                targets,
+                device=self.device,
+                max_tokens=self.max_tokens,
+            )
+            for member in self.members
+        ]
+        if len(found) == 1:
+            return found[0]
+        return [
+            pairs[0]._replace(weights=torch.stack([pair.weights for pair in pairs]).mean(dim=0), memory_norms=None)
+            for pairs in zip(*found, strict=True)
+        ]
+
+    def attention_figures(
+        self, sources: Sequence[str], targets: Sequence[str], gold: Sequence[tuple[Links, Links]] | None
+    ) -> dict[str, float]:
+        """What the attention is like under forced decoding, see `AttentionCounts.figures`; none of a model without."""
+        counts = AttentionCounts()
+        if all(member.model.attention is None for member in self.members):
+            return {}
+        for pair, known in zip(self.attend(sources, targets), gold or repeat(None), strict=False):
+            counts.add(pair.weights.numpy(), pair.source_words, pair.target_words, known)
+        return counts.figures()

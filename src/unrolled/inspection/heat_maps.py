@@ -1,0 +1,33 @@
+"""Heat maps of several sentences as files in a run folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from unrolled.alignment.pieces import Alignment
+from unrolled.figures.formats import save_figure
+from unrolled.figures.heat_map import alignment_figure
+from unrolled.inference.attended_pairs import AttendedPair
+
+
+def save_alignments(
+    folder: Path,
+    split: str,
+    pairs: Sequence[AttendedPair],
+    alignments: Sequence[Alignment] | None = None,
+    formats: Sequence[str] = ("png",),
+) -> list[Path]:
+    """Draw the first lines of a split into ``folder``/figures/SPLIT-LINE.png; returns the paths.
+
+    With known ``alignments`` of their pieces they are references, drawn with the links into SPLIT-LINE-reference.png.
+    """
+    paths = []
+    for line, pair in enumerate(pairs, start=1):
+        title, name = f"{split}, line {line}", f"{split}-{line}"
+        sure, possible = (set(), set()) if alignments is None else alignments[line - 1]
+        if alignments is not None:
+            title, name = f"{title}, reference", f"{name}-reference"
+        figure = alignment_figure(pair.source, pair.target, pair.weights.numpy(), sure, title, possible)
+        paths += [folder / "figures" / f"{name}.{form}" for form in formats]
+        for path in paths[-len(formats) :]:
+            save_figure(figure, path)
+    return paths

@@ -1,0 +1,101 @@
+"""attention.jsonl: where a model looked at each validation, in a run folder; a line is a snapshot.
+
+Letters: T target pieces, S source pieces, </s> the last of each.
+
+A snapshot is {run, split, step, epoch, metrics, sentences}; step and split name it. A sentence is {line, text, source,
+targets}: the number of its line from 1, the source as text and in pieces, and two targets, the `reference` and the
+model's own `translation`, both read by forced decoding. A target is {text, pieces, weights, memory, links}: the weights
+``(T, S)`` as `matrix` stores them; the norms of the attention's memory, or null; known links [source piece, target
+piece, 1 if sure or 0 if possible], or null.
+"""
+
+import base64
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from unrolled.alignment.links import Links
+from unrolled.alignment.pieces import Alignment
+from unrolled.errors import UserError
+from unrolled.files import write_text
+from unrolled.inference.attended_pairs import AttendedPair
+
+FILE = "attention.jsonl"
+LEVELS = 255
+
+
+def matrix(values: npt.ArrayLike, largest: float) -> dict[str, Any]:
+    """``values (T, S)`` from 0 to ``largest`` as {largest, bytes}: base64 of a byte each, row by row, 255 for largest.
+
+    What is no number becomes 0. The error is at most ``largest`` / 510.
+    """
+    shares = np.nan_to_num(np.asarray(values, dtype=np.float64) / (largest or 1.0), nan=0.0, posinf=1.0)
+    levels = np.rint(LEVELS * shares.clip(0, 1)).astype(np.uint8)
+    return {"largest": largest, "bytes": base64.b64encode(levels.tobytes()).decode("ascii")}
+
+
+def values(stored: dict[str, Any], shape: tuple[int, int]) -> npt.NDArray[np.float64]:
+    """What `matrix` stored, ``(T, S)``."""
+    levels = np.frombuffer(base64.b64decode(stored["bytes"]), dtype=np.uint8)
+    return levels.reshape(shape) * (stored["largest"] / LEVELS)
+
+
+def target(pair: AttendedPair, text: str, alignment: Alignment | None) -> dict[str, Any]:
+    """A target as it stands in a snapshot. ``alignment``: known links between its pieces."""
+    norms = None if pair.memory_norms is None else pair.memory_norms.numpy()
+    return {
+        "text": text,
+        "pieces": pair.target,
+        "weights": matrix(pair.weights.numpy(), 1.0),
+        "memory": None if norms is None else matrix(norms, round(float(norms.max(initial=0.0)), 6)),
+        "links": None if alignment is None else _links(*alignment),
+    }
+
+
+def _links(sure: Links, possible: Links) -> list[list[int]]:
+    return [[*link, int(link in sure)] for link in sorted(sure | possible)]
+
+
+def read(folder: Path) -> list[dict[str, Any]]:
+    """The snapshots of the run ``folder``, validation before test and by step; none if there is no record.
+
+    A last line that is cut short, as a full disk may leave it, is left out. UserError: a line that is no snapshot.
+    """
+    path = folder / FILE
+    if not path.is_file():
+        return []
+    lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last line feed is no whole line
+    snapshots = []
+    for number, line in enumerate(lines, start=1):
+        try:
+            snapshot: dict[str, Any] = json.loads(line)
+            snapshot["split"], snapshot["step"], snapshot["sentences"]
+        except (ValueError, TypeError, KeyError):
+            raise UserError(f"{path}:{number}: this line is no snapshot of attention; delete it") from None
+        snapshots.append(snapshot)
+    return sorted(snapshots, key=lambda snapshot: (snapshot["split"] != "val", snapshot["split"], snapshot["step"]))
+
+
+def add(folder: Path, snapshot: dict[str, Any]) -> list[dict[str, Any]]:
+    """Write the record of ``folder`` with ``snapshot``, in place of one of the same split and step; returns it.
+
+    A reader sees the old file or the new one, never half of it.
+    """
+    others = [each for each in read(folder) if name(each) != name(snapshot)]
+    write(folder, [*others, snapshot])
+    return read(folder)
+
+
+def write(folder: Path, snapshots: Sequence[dict[str, Any]]) -> None:
+    """Write the record of ``folder``."""
+    text = "".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in snapshots)
+    write_text(folder / FILE, text)
+
+
+def name(snapshot: dict[str, Any]) -> tuple[str, int]:
+    """What no two snapshots of a record have in common."""
+    return snapshot["split"], snapshot["step"]

@@ -1,0 +1,81 @@
+"""Alignment error rate, and links read off attention weights.
+
+A link is (i, j): source word i goes with target word j, both from 0.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unrolled.alignment.links import Links
+
+
+class AlignmentScores(NamedTuple):
+    """Scores over all links of a corpus, as shares; NaN where there is nothing to divide by. Lower AER is better."""
+
+    aer: float
+    precision: float
+    recall: float
+    links: int
+    """Found links."""
+
+
+@dataclass
+class AlignmentCounts:
+    """Links of a corpus, counted: |A| found, |S| sure, |A ∩ S|, |A ∩ P| found ones that are sure, or possible."""
+
+    found: int = 0
+    sure: int = 0
+    found_sure: int = 0
+    found_possible: int = 0
+
+    def add(self, links: Links, gold: tuple[Links, Links]) -> None:
+        """Count a sentence pair's found links beside its (sure, possible) ones."""
+        sure, possible = gold
+        self.found += len(links)
+        self.sure += len(sure)
+        self.found_sure += len(links & sure)
+        self.found_possible += len(links & (sure | possible))
+
+    def merge(self, other: "AlignmentCounts") -> None:
+        """Add what another has counted."""
+        self.found += other.found
+        self.sure += other.sure
+        self.found_sure += other.found_sure
+        self.found_possible += other.found_possible
+
+    def scores(self) -> AlignmentScores:
+        """Och & Ney 2003, "A systematic comparison of various statistical alignment models", section 6."""
+        return AlignmentScores(
+            # 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
+            aer=1 - _share(self.found_sure + self.found_possible, self.found + self.sure),
+            precision=_share(self.found_possible, self.found),  # |A ∩ P| / |A|
+            recall=_share(self.found_sure, self.sure),  # |A ∩ S| / |S|
+            links=self.found,
+        )
+
+
+def alignment_scores(found: Iterable[Links], gold: Iterable[tuple[Links, Links]]) -> AlignmentScores:
+    """Scores of a whole corpus.
+
+    ``found`` and ``gold`` (sure, possible) have one entry a sentence pair; ValueError if they are not equally many.
+    """
+    counts = AlignmentCounts()
+    for links, known in zip(found, gold, strict=True):
+        counts.add(links, known)
+    return counts.scores()
+
+
+def links_from_weights(weights: npt.ArrayLike) -> Links:
+    """Each target word with the source word that it looks at most, of equals the first. ``weights (T, S)``."""
+    weights = np.asarray(weights)
+    if weights.size == 0:
+        return set()
+    return {(int(source), target) for target, source in enumerate(weights.argmax(axis=1))}
+
+
+def _share(part: int, whole: int) -> float:
+    return part / whole if whole else float("nan")

@@ -1,0 +1,1 @@
+"""Language models from counts: counting, estimating, storing, and ARPA files."""

@@ -1,0 +1,51 @@
+"""Relative frequencies, and the same with a constant added to every count (Cho's lecture, n-gram models)."""
+
+import torch
+
+from unrolled.errors import UserError
+from unrolled.ngram.counts import Counts, Estimate
+
+
+class MaximumLikelihood:
+    """p(w | h) = c(h w) / c(h): 0 for what was not seen.
+
+    After a context that was never seen itself this is 0 / 0: then the context without its first word decides.
+    """
+
+    def __call__(self, counts: Counts) -> Estimate:
+        """See `Estimator`; the only one that gives 0 to words of the vocabulary."""
+        probabilities, backoffs = [], []
+        for grams in counts.grams:
+            totals = grams.sums(grams.counts)
+            probabilities.append(grams.counts.double() / totals[grams.contexts])
+            backoffs.append((totals == 0).double())
+        return Estimate(probabilities, backoffs[1:])
+
+
+class AddAlpha:
+    """p(w | h) = (c(h w) + alpha) / (c(h) + alpha |V|), h the n - 1 words before, or all back to <s> if fewer.
+
+    After a context that was never seen this is 1 / |V|.
+    """
+
+    def __init__(self, *, alpha: float) -> None:
+        if not (isinstance(alpha, int | float) and alpha > 0):
+            raise UserError(f"model.estimator.alpha={alpha}: give a number above 0 (0 is maximum_likelihood)")
+        self.alpha = alpha
+
+    def __call__(self, counts: Counts) -> Estimate:
+        """See `Estimator`. Shorter contexts than h have no say: after them every word has 1 / |V|."""
+        added = self.alpha * counts.words
+        whole = torch.zeros(1, dtype=torch.bool)  # (C_k,): which contexts are all of h
+        probabilities, backoffs = [], []
+        for order, grams in enumerate(counts.grams, start=1):
+            if order == len(counts.grams):
+                whole = torch.ones_like(whole)
+            totals = grams.sums(grams.counts).double() + added
+            alone = counts.predictable if order == 1 else torch.ones_like(grams.initial)
+            smoothed = (grams.counts.double() + self.alpha) / totals[grams.contexts]
+            probabilities.append(smoothed.where(whole[grams.contexts], 1 / counts.words) * alone)
+            # of an unseen w: alpha / (c(h) + alpha |V|) = back-off x 1 / |V|
+            backoffs.append((added / totals).where(whole, 1.0))
+            whole = grams.initial
+        return Estimate(probabilities, backoffs[1:])

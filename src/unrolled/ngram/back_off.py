@@ -1,0 +1,110 @@
+"""Back-off with discounts: seen words give up some probability, which unseen ones share as the shorter context says.
+
+    p(w | h) = (c(h w) - d) / c(h)     where hw was seen,        p(w | h) = a(h) p(w | h')     where it was not,
+
+h' being h without its first word, and a(h) what makes the sum over w one (Katz 1987; the lecture's alpha_n and d_n).
+Below one word p is 1 / |V|.
+"""
+
+import logging
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from unrolled.errors import UserError
+from unrolled.ngram.counts import Counts, Estimate, counts_of_counts
+
+log = logging.getLogger(__name__)
+FALLBACK = 0.5
+"""What is taken off every count where counts of counts do not say how much, as in a tiny corpus."""
+
+
+def back_off(counts: Counts, discount: Callable[[Tensor, int], Tensor]) -> Estimate:
+    """The equations above, where ``discount(c (M_k,), k)`` leaves c - d of each count c, above 0 where c is.
+
+    A context that all words followed needs no discount and gets none. One whose counts are all left as they are would
+    give nothing to other words: it is counted once more, and they get that count.
+    """
+    probabilities: list[Tensor] = []
+    backoffs = []
+    for order, grams in enumerate(counts.grams, start=1):
+        seen = grams.counts > 0
+        totals = grams.sums(grams.counts).double()
+        followers = grams.sums(seen.long())
+        complete = followers == counts.words
+        kept = grams.counts.double()
+        if not complete.all():
+            kept = kept.where(complete[grams.contexts], discount(grams.counts, order))
+        freed = grams.sums(grams.counts - kept)
+        once_more = (freed <= 0) & ~complete
+        freed, totals = freed + once_more, totals + once_more
+        below = counts.below(order, probabilities)
+        # a(h) = (1 - sum of the seen words' p(w | h)) / (1 - sum of the seen words' p(w | h'))
+        unseen = 1 - grams.sums(below * seen)
+        backoff = (freed / totals / unseen.clamp_min(1e-15)).where(~complete, 0.0)
+        probabilities.append((kept / totals[grams.contexts]).where(seen, backoff[grams.contexts] * below))
+        backoffs.append(backoff.where(followers > 0, 1.0))
+    return Estimate(probabilities, backoffs[1:])
+
+
+class Absolute:
+    """d = D for every count (Ney, Essen & Kneser 1994), D = n_1 / (n_1 + 2 n_2) of each order unless it is given."""
+
+    def __init__(self, *, discount: float | None) -> None:
+        if discount is not None and not (isinstance(discount, int | float) and 0 < discount < 1):
+            raise UserError(f"model.estimator.discount={discount}: give a number between 0 and 1, or null")
+        self.discount = discount
+
+    def __call__(self, counts: Counts) -> Estimate:
+        """See `Estimator`."""
+        return back_off(counts, self._kept)
+
+    def _kept(self, counts: Tensor, order: int) -> Tensor:
+        once, twice = counts_of_counts(counts, 2)
+        discount = self.discount
+        if discount is None and (once == 0 or twice == 0):
+            log.info("order %d: %d n-grams seen once, %d twice: D = %g is taken", order, once, twice, FALLBACK)
+            discount = FALLBACK
+        return (counts.double() - (once / (once + 2 * twice) if discount is None else discount)).clamp_min(0)
+
+
+class Katz:
+    """Good and Turing's estimate r* = (r + 1) n_{r+1} / n_r of counts r up to ``most``; greater ones are reliable.
+
+    c - d = d_r r with d_r = (r* / r - A) / (1 - A), A = (k + 1) n_{k+1} / n_1, k = ``most`` (Katz 1987, equation 15).
+    Where an order's d_r are not all between 0 and 1, its k is lowered until they are.
+    """
+
+    def __init__(self, *, most: int) -> None:
+        if not isinstance(most, int) or most < 2:
+            raise UserError(f"model.estimator.most={most}: give a whole number from 2")
+        self.most = most
+
+    def __call__(self, counts: Counts) -> Estimate:
+        """See `Estimator`."""
+        return back_off(counts, self._kept)
+
+    def _kept(self, counts: Tensor, order: int) -> Tensor:
+        shares = self._shares(counts_of_counts(counts, self.most + 1))
+        if len(shares) < self.most:
+            log.info("order %d: Good and Turing discount up to count %d, not %d", order, len(shares), self.most)
+        if not shares:
+            log.info("order %d: %g is taken off every count instead", order, FALLBACK)
+            return (counts.double() - FALLBACK).clamp_min(0)
+        ratios = torch.tensor([1.0, *shares, 1.0], dtype=torch.float64)
+        return counts * ratios[counts.clamp_max(len(shares) + 1)]
+
+    @staticmethod
+    def _shares(numbers: list[int]) -> list[float]:
+        """d_1 ... d_k from n_1 ... n_{k+1}, for the greatest k that gives proper ones; none if there is none."""
+        for most in range(len(numbers) - 1, 1, -1):  # d_1 is 0 where k is 1
+            if 0 in numbers[: most + 1]:
+                continue
+            beyond = (most + 1) * numbers[most] / numbers[0]  # A
+            if beyond >= 1:
+                continue
+            shares = [((r + 1) * numbers[r] / (r * numbers[r - 1]) - beyond) / (1 - beyond) for r in range(1, most + 1)]
+            if all(0 < share < 1 for share in shares):
+                return shares
+        return []

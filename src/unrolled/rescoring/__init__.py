@@ -1,0 +1,1 @@
+"""n-best lists judged again: reading them, choosing by weights, finding the weights."""

@@ -1,0 +1,88 @@
+"""Choosing again from n-best lists: score = sum of weight x figure."""
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+import numpy as np
+
+from unrolled.errors import UserError
+from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics
+from unrolled.rescoring.mert import Array, Sentence, quality_of, tune
+from unrolled.rescoring.nbest import Entry
+
+Lists = list[list[Entry]]
+
+
+def word_count(text: str) -> float:
+    """Words between white space: a weight on it makes up for scores that fall with length."""
+    return float(len(text.split()))
+
+
+def with_figure(lists: Lists, name: str, values: Sequence[float]) -> Lists:
+    """The lists with one figure more an entry, ``values`` in their order. UserError: a name that is taken or odd."""
+    if name in lists[0][0].features:
+        raise UserError(f"scorers.{name}: the lists have a figure of this name already; take another")
+    if not name.isidentifier():
+        raise UserError(f"scorers.{name}: a name is letters, digits and _")
+    remaining = iter(values)
+    return [
+        [entry._replace(features={**entry.features, name: next(remaining)}) for entry in entries] for entries in lists
+    ]
+
+
+def rescored(lists: Lists, weights: Mapping[str, float]) -> Lists:
+    """Every list by its new score, the best first. UserError: a weight of a figure that there is not."""
+    weighted = _weights(lists, weights)
+    return [
+        sorted((entry._replace(score=float(_row(entry) @ weighted)) for entry in entries), key=lambda e: -e.score)
+        for entries in lists
+    ]
+
+
+def best(entries: Sequence[Entry]) -> Entry:
+    """The entry of greatest score, of equals the first."""
+    return max(entries, key=lambda entry: entry.score)
+
+
+def tuned(
+    lists: Lists,
+    references: Sequence[str],
+    start: Mapping[str, float] | None,
+    *,
+    restarts: int,
+    seed: int,
+    tokenize: str,
+    lowercase: bool,
+) -> tuple[float, float, dict[str, float]]:
+    """BLEU of the lists' first entries, and BLEU and weights found from ``start``, or from logp (the first figure)."""
+    names = list(lists[0][0].features)
+    sentences = [
+        Sentence(
+            np.array([_row(entry) for entry in entries]),
+            np.array(bleu_statistics([e.text for e in entries], reference, tokenize=tokenize, lowercase=lowercase)),
+        )
+        for entries, reference in zip(lists, references, strict=True)
+    ]
+    first = bleu_of_statistics(np.sum([sentence.statistics[0] for sentence in sentences], axis=0))
+    beginning = _weights(lists, {names[0]: 1.0} if start is None else start)
+    weights = tune(sentences, beginning, bleu_of_statistics, restarts=restarts, seed=seed)
+    after = quality_of(sentences, weights, bleu_of_statistics)
+    return first, after, dict(zip(names, weights.tolist(), strict=True))
+
+
+def _row(entry: Entry) -> Array:
+    return np.array(list(entry.features.values()))
+
+
+def _weights(lists: Lists, weights: Mapping[str, float]) -> Array:
+    names = list(lists[0][0].features)
+    for name, weight in weights.items():
+        if name not in names:
+            close = get_close_matches(name, names, n=1, cutoff=0.5)
+            raise UserError(
+                f"weights.{name}: there is no such figure; "
+                + (f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}")
+            )
+        if not isinstance(weight, int | float):
+            raise UserError(f"weights.{name}={weight}: give a number")
+    return np.array([float(weights.get(name, 0.0)) for name in names])

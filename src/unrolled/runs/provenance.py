@@ -1,0 +1,68 @@
+"""provenance.json: where a run's figures come from."""
+
+import json
+import os
+import platform
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from unrolled.files import write_text
+
+PACKAGES = ("torch", "lightning", "hydra-core", "omegaconf", "wandb", "sentencepiece", "sacrebleu", "numpy")
+
+
+def write_provenance(folder: Path, *, fingerprint: dict[str, str], resume: bool = False) -> None:
+    """``folder``/provenance.json: where these figures come from. ``fingerprint``: SHA-256 of data and tokenizer.
+
+    ``resume``: beside what is there, as the last of "resumed".
+    """
+    facts = _provenance(fingerprint)
+    path = folder / "provenance.json"
+    if resume and path.is_file():
+        first = json.loads(path.read_text(encoding="utf-8"))
+        facts = {**first, "resumed": [*first.get("resumed", []), facts]}
+    write_text(path, json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+
+
+def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:
+    return {
+        "command": [sys.executable, *sys.argv],
+        "git": _git(),
+        "python": platform.python_version(),
+        "versions": {name: version(name) for name in PACKAGES},
+        "machine": {
+            "system": platform.platform(),
+            "processor": _processor(),
+            "cores": os.cpu_count(),
+            "threads": torch.get_num_threads(),
+            "accelerators": [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())],
+        },
+        "sha256": fingerprint,
+    }
+
+
+def _git() -> dict[str, Any] | None:
+    here = Path(__file__).resolve().parent
+
+    def ask(*words: str) -> str:
+        return subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
+
+    try:
+        return {"commit": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain"))}
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def _processor() -> str:
+    try:
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor()

@@ -1,0 +1,35 @@
+"""Forced decoding: how likely a generator finds given words. B sentences, T target length, V vocabulary."""
+
+from typing import Any, Protocol
+
+import torch
+from torch import Tensor
+
+from unrolled.search.frozen_weights import inference
+from unrolled.search.generator import Generator
+
+
+class TargetBatch(Protocol):
+    """What is scored: words with <s> before and </s> behind, padding after it."""
+
+    target: Tensor
+    """``(B, T + 1)``"""
+    target_lengths: Tensor
+    """``(B,)`` on the CPU, with <s> and </s>."""
+
+
+@inference
+def score(generator: Generator, batch: Any) -> list[list[float]]:
+    """For each sentence of ``batch`` log p(y_j | y_<j), natural, of every word and of </s>.
+
+    By ``start`` and ``step``, as search goes: for the same hypothesis this is what search adds up, whatever the
+    generator: a translator, a language model, several together.
+    """
+    words: TargetBatch = batch
+    state = generator.start(batch)
+    found = []
+    for previous, following in zip(words.target[:, :-1].unbind(1), words.target[:, 1:].unbind(1), strict=True):
+        log_probs, state = generator.step(previous, state)
+        found.append(log_probs.gather(1, following.unsqueeze(1)).squeeze(1).double())
+    rows = torch.stack(found, dim=1).tolist()
+    return [row[: length - 1] for row, length in zip(rows, words.target_lengths.tolist(), strict=True)]

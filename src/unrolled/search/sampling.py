@@ -1,0 +1,122 @@
+"""Sampling: words drawn from the model's distribution, sharpened or cut. N rows, V vocabulary."""
+
+from dataclasses import dataclass
+from math import inf
+
+import torch
+from torch import Tensor
+
+from unrolled.errors import UserError
+from unrolled.search.frozen_weights import inference
+from unrolled.search.generator import Generator, Hypothesis, device_of, select
+from unrolled.search.length import SourceBatch, check_limits, length_limits
+
+
+def sharpen(log_probs: Tensor, *, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
+    """Log-probabilities ``(N, V)`` to draw from, -inf where a word is out; those left sum to one again.
+
+    p^(1/temperature); then the ``top_k`` likeliest words; then the fewest likeliest words that have ``top_p`` of what
+    is left together (Holtzman et al. 2020).
+    """
+    log_probs = torch.log_softmax(log_probs / temperature, dim=-1)
+    if top_k is not None and top_k < log_probs.shape[1]:
+        ranks = log_probs.argsort(dim=1, descending=True, stable=True).argsort(dim=1)
+        log_probs = torch.log_softmax(log_probs.masked_fill(ranks >= top_k, -inf), dim=-1)
+    if top_p is not None:
+        falling, order = log_probs.sort(dim=1, descending=True, stable=True)
+        before = falling.exp().cumsum(dim=1) - falling.exp()  # the probability of all likelier words
+        out = (before >= top_p).scatter(1, order, before >= top_p)
+        log_probs = torch.log_softmax(log_probs.masked_fill(out, -inf), dim=-1)
+    return log_probs
+
+
+@inference
+def sample(
+    generator: Generator,
+    batch: object,
+    *,
+    max_lengths: Tensor,
+    random: torch.Generator,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    bos: int = 1,
+    eos: int = 2,
+    pad: int = 0,
+) -> list[Hypothesis]:
+    """One drawn hypothesis a sentence; its ``score`` is its log-probability under the model itself.
+
+    ``max_lengths (B,)``, on the CPU: the most tokens with </s>. <s> and padding are never drawn. ``random`` is on the
+    CPU, so that a seed draws the same on any device.
+    """
+    state = generator.start(batch)
+    limits = max_lengths.to(device_of(state), torch.int64)
+    words: list[list[int]] = [[] for _ in limits]
+    total = [0.0] * len(limits)
+    finished = [False] * len(limits)
+
+    live = (limits > 0).nonzero().squeeze(1)  # (N,) the sentences still drawn for
+    state, tokens = select(state, live), torch.full_like(live, bos)
+    while len(live):
+        log_probs, state = generator.step(tokens, state)
+        allowed = log_probs.float().index_fill(1, tokens.new_tensor([bos, pad]), -inf)
+        drawn_from = sharpen(allowed, temperature=temperature, top_k=top_k, top_p=top_p)
+        drawn = torch.multinomial(drawn_from.exp().cpu(), 1, generator=random).to(tokens.device)
+        tokens = drawn.squeeze(1)
+        log_p = log_probs.gather(1, drawn).squeeze(1)
+        for sentence, token, value in zip(live.tolist(), tokens.tolist(), log_p.tolist(), strict=True):
+            total[sentence] += value
+            words[sentence].append(token)
+            finished[sentence] = token == eos
+        lengths = limits.new_tensor([len(words[sentence]) for sentence in live.tolist()])
+        kept = ((tokens != eos) & (limits[live] > lengths)).nonzero().squeeze(1)
+        state, tokens, live = select(state, kept), tokens[kept], live[kept]
+
+    return [
+        Hypothesis(row[:-1] if ended else row, log_p, log_p, ended)
+        for row, log_p, ended in zip(words, total, finished, strict=True)
+    ]
+
+
+@dataclass(kw_only=True)
+class Sampling:
+    """Sampling as a setting: outputs of at most ``ratio`` x source length + ``extra`` tokens."""
+
+    temperature: float = 1.0
+    top_k: int | None = None
+    top_p: float | None = None
+    seed: int = 1
+    max_length_ratio: float = 2.0
+    max_length_extra: int = 10
+    bos: int = 1
+    eos: int = 2
+    pad: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.temperature > 0:
+            raise UserError(f"search.temperature={self.temperature}: it must be above 0; search=greedy is its limit")
+        if self.top_k is not None and self.top_k < 1:
+            raise UserError(f"search.top_k={self.top_k}: it must be 1 or more, or null for all words")
+        if self.top_p is not None and not 0 < self.top_p <= 1:
+            raise UserError(f"search.top_p={self.top_p}: it must be above 0 and at most 1, or null for all words")
+        check_limits(self.max_length_ratio, self.max_length_extra)
+        self._random = torch.Generator().manual_seed(self.seed)
+
+    def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
+        """One hypothesis for every sentence of ``batch``; the next call draws on."""
+        return self.draw(generator, batch, length_limits(batch, self.max_length_ratio, self.max_length_extra))
+
+    def draw(self, generator: Generator, batch: object, max_lengths: Tensor) -> list[Hypothesis]:
+        """The same with at most ``max_lengths (B,)`` tokens, </s> counted."""
+        return sample(
+            generator,
+            batch,
+            max_lengths=max_lengths,
+            random=self._random,
+            temperature=self.temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            bos=self.bos,
+            eos=self.eos,
+            pad=self.pad,
+        )

@@ -1,0 +1,1 @@
+"""Text to token ids and back: lines, pipes, special tokens, tokenizers. Knows errors and files."""

@@ -1,0 +1,83 @@
+"""Lines of a pipe as they come, in chunks: as many as are there, so that nothing waits for what has not come yet."""
+
+import io
+import os
+import select
+from collections import deque
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from unrolled.text.lines import decode_lines
+
+PAUSE = 0.05
+"""Seconds without a further line after which those that are there go."""
+BLOCK = 2**16
+
+
+class Pipe:
+    """The lines of a binary stream, line feeds kept, and whether another one is at hand."""
+
+    def __init__(self, stream: BinaryIO) -> None:
+        self._stream = stream
+        try:
+            self._descriptor: int | None = stream.fileno()
+        except io.UnsupportedOperation:
+            self._descriptor = None  # nothing to wait for: all of it is in memory
+        self._lines: deque[bytes] = deque()
+        self._begun: list[bytes] = []  # of a line that has not ended
+        self._ended = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        """The lines."""
+        return self
+
+    def __next__(self) -> bytes:
+        """The next line, as soon as it is there."""
+        while not self._lines:
+            if self._ended:
+                raise StopIteration
+            self._read()
+        return self._lines.popleft()
+
+    def ready(self) -> bool:
+        """Whether a line, or the end, is there or on its way, waiting ``PAUSE`` at most."""
+        if self._lines or self._ended or self._descriptor is None:
+            return True
+        readable, _, _ = select.select([self._descriptor], [], [], PAUSE)
+        return bool(readable)
+
+    def _read(self) -> None:
+        block = self._stream.read(BLOCK) if self._descriptor is None else os.read(self._descriptor, BLOCK)
+        *ended, rest = block.split(b"\n")
+        if ended:
+            self._lines.append(b"".join([*self._begun, ended[0], b"\n"]))
+            self._lines.extend(line + b"\n" for line in ended[1:])
+            self._begun = []
+        self._begun.append(rest)
+        if not block:
+            self._ended = True
+            if last := b"".join(self._begun):
+                self._lines.append(last)
+
+
+def arriving(stream: BinaryIO, name: str, count: int) -> Iterator[list[str]]:
+    """Chunks of 1 to ``count`` lines of UTF-8, in order; those before a line that is no text come before its UserError.
+
+    ``name`` stands for the stream in messages; see ``decode_lines``.
+    """
+    pipe = Pipe(stream)
+    lines, chunk = decode_lines(pipe, name), list[str]()
+    while True:
+        try:
+            chunk.append(next(lines))
+        except StopIteration:
+            break
+        except BaseException:
+            if chunk:
+                yield chunk
+            raise
+        if len(chunk) == count or not pipe.ready():
+            yield chunk
+            chunk = []
+    if chunk:
+        yield chunk

@@ -1,0 +1,20 @@
+"""Text in columns, for a terminal."""
+
+from collections.abc import Collection, Sequence
+
+BOLD = "\x1b[1m{}\x1b[0m"
+
+
+def table(rows: Sequence[Sequence[str]], *, left: int = 1, bold: Collection[tuple[int, int]] = ()) -> str:
+    """``rows`` as lines, their first ``left`` columns to the left and all others to the right, two spaces between.
+
+    Cells at (row, column) of ``bold`` are so on a terminal: they have its codes around them.
+    """
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = []
+    for number, row in enumerate(rows):
+        cells = [f"{cell:{'<' if place < left else '>'}{widths[place]}}" for place, cell in enumerate(row)]
+        cells[-1] = cells[-1].rstrip()
+        cells = [BOLD.format(cell) if (number, place) in bold else cell for place, cell in enumerate(cells)]
+        lines.append("  ".join(cells).rstrip() + "\n")
+    return "".join(lines)

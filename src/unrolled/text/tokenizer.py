@@ -1,0 +1,327 @@
+"""Text to token ids and back: SentencePiece subwords, or white-space words.
+
+Ids 0 to 3 mean the same in every vocabulary. Tokenizers are trained on training text only, and saved without pickle.
+"""
+
+import hashlib
+import io
+import logging
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Protocol
+
+import sentencepiece
+
+from unrolled.errors import UserError
+from unrolled.text.lines import count_lines, read_lines
+from unrolled.text.tokens import BOS, EOS, PAD, SILENT, SPECIALS, UNK, WORD
+
+log = logging.getLogger(__name__)
+
+
+NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
+
+
+SAMPLE = 1_000_000  # lines of a file that SentencePiece is trained on; it holds them in memory
+
+
+SPACE = "\u2581"  # how SentencePiece writes a space
+
+
+class Tokenizer(Protocol):
+    """What every tokenizer offers."""
+
+    @property
+    def size(self) -> int:
+        """Number of ids, with the four special ones."""
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the tokenizer's file."""
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids of each line, without <s> and </s>."""
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Detokenised text; <pad>, <s> and </s> leave no trace."""
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """How each id is written, special ones too."""
+
+    def words_of_pieces(self, line: str) -> list[int]:
+        """For each id of ``line`` the number of the word in `split_words` that it belongs to, never falling.
+
+        Pieces of no word, which odd characters behind the last one may make, have the number of words.
+        """
+
+    def save(self, folder: Path) -> None:
+        """Write the tokenizer into ``folder``, from which `load_tokenizer` reads it."""
+
+
+class SentencePieceTokenizer:
+    """Subwords of a SentencePiece model (Kudo and Richardson 2018). U+2581 in the text counts as a space."""
+
+    FILE = "sentencepiece.model"
+
+    def __init__(self, model: bytes) -> None:
+        self._model = model
+        self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+
+    @property
+    def size(self) -> int:
+        """Number of ids, with the four special ones."""
+        return int(self._processor.get_piece_size())
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the model file."""
+        return hashlib.sha256(self._model).hexdigest()
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids of each line, without <s> and </s>."""
+        encoded: list[list[int]] = self._processor.encode(list(lines))
+        return encoded
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Detokenised text; <pad>, <s> and </s> leave no trace, <unk> becomes a double question mark."""
+        return str(self._processor.decode([int(token) for token in ids if token not in SILENT]))
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """How each id is written; U+2581 marks the beginning of a word."""
+        return [self._processor.id_to_piece(int(token)) for token in ids]
+
+    def words_of_pieces(self, line: str) -> list[int]:
+        """See `Tokenizer`. Normalisation may join, split and drop characters; a lone U+2581 goes with what follows."""
+        normalized, origins = self._processor.normalize(line, with_offsets=True)
+        ends = [word.end() for word in WORD.finditer(line)]
+        numbers, start = [], 0
+        for piece in self._processor.encode(line, out_type=str):  # side by side they are the normalised line
+            first = start + len(piece) - len(piece.lstrip(SPACE))
+            numbers.append(bisect_right(ends, origins[first]))
+            start += len(piece)
+        assert start == len(normalized)
+        return numbers
+
+    def save(self, folder: Path) -> None:
+        """Write the model into ``folder``."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / self.FILE).write_bytes(self._model)
+
+    @classmethod
+    def load(cls, folder: Path) -> "SentencePieceTokenizer":
+        """Read what `save` wrote."""
+        return cls((folder / cls.FILE).read_bytes())
+
+
+class WordTokenizer:
+    """Words between ASCII white space; a word outside the vocabulary becomes <unk>.
+
+    words: all but the special ones; the first gets id 4.
+    """
+
+    FILE = "words.txt"
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._words = [*SPECIALS, *words]
+        self._ids = {word: number for number, word in enumerate(words, start=len(SPECIALS))}
+
+    @property
+    def size(self) -> int:
+        """Number of ids, with the four special ones."""
+        return len(self._words)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the word list."""
+        return hashlib.sha256(self._file()).hexdigest()
+
+    def encode(self, lines: Sequence[str]) -> list[list[int]]:
+        """The ids of each line, without <s> and </s>. Special words written in the text become <unk>."""
+        return [[self._ids.get(word, UNK) for word in WORD.findall(line)] for line in lines]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        """Words with a space between them; <pad>, <s> and </s> leave no trace."""
+        return " ".join(self._words[token] for token in ids if token not in SILENT)
+
+    def pieces(self, ids: Sequence[int]) -> list[str]:
+        """How each id is written."""
+        return [self._words[token] for token in ids]
+
+    def words_of_pieces(self, line: str) -> list[int]:
+        """See `Tokenizer`: every id is a word."""
+        return list(range(len(WORD.findall(line))))
+
+    def _file(self) -> bytes:
+        """One word a line, the word with id 0 on the first line."""
+        return "".join(f"{word}\n" for word in self._words).encode()
+
+    def save(self, folder: Path) -> None:
+        """Write the words into ``folder``."""
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / self.FILE).write_bytes(self._file())
+
+    @classmethod
+    def load(cls, folder: Path) -> "WordTokenizer":
+        """Read what `save` wrote. A line feed alone ends a word: others may stand inside one."""
+        words = (folder / cls.FILE).read_bytes().decode().removesuffix("\n").split("\n")
+        return cls(words[len(SPECIALS) :])
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """The tokenizer in ``folder``, of whichever kind. UserError if there is none."""
+    if (folder / SentencePieceTokenizer.FILE).is_file():
+        return SentencePieceTokenizer.load(folder)
+    if (folder / WordTokenizer.FILE).is_file():
+        return WordTokenizer.load(folder)
+    raise UserError(f"{folder}: there is no tokenizer; give a folder that training has written")
+
+
+def save_tokenizers(folder: Path, source: Tokenizer | None, target: Tokenizer) -> None:
+    """Write ``folder``/source, if there is a source, and ``folder``/target."""
+    if source is not None:
+        source.save(folder / "source")
+    target.save(folder / "target")
+
+
+def load_tokenizers(folder: Path) -> tuple[Tokenizer | None, Tokenizer]:
+    """Source (None for monolingual text) and target tokenizer, one and the same object if they are joint."""
+    target = load_tokenizer(folder / "target")
+    source = load_tokenizer(folder / "source") if (folder / "source").is_dir() else None
+    if source is not None and source.sha256 == target.sha256:
+        source = target
+    return source, target
+
+
+def train_sentencepiece(
+    lines: Sequence[str],
+    *,
+    kind: str,
+    size: int,
+    normalization: str = "nmt_nfkc",
+    character_coverage: float = 1.0,
+) -> SentencePieceTokenizer:
+    """Train SentencePiece on ``lines``; the same lines always give the same model.
+
+    kind: "unigram" or "bpe". size: number of ids, lowered with a notice if the text has not that many pieces.
+    UserError: text without a character, a size below the number of characters.
+    """
+    while True:
+        model = io.BytesIO()
+        try:
+            sentencepiece.SentencePieceTrainer.train(
+                sentence_iterator=iter(lines),
+                model_writer=model,
+                model_type=kind,
+                vocab_size=size,
+                normalization_rule_name=normalization,
+                character_coverage=character_coverage,
+                pad_id=PAD,
+                bos_id=BOS,
+                eos_id=EOS,
+                unk_id=UNK,
+                max_sentence_length=2**30,  # in bytes; longer lines would be left out without a word
+                num_threads=4,
+                minloglevel=2,
+            )
+            return SentencePieceTokenizer(model.getvalue())
+        except RuntimeError as problem:
+            if found := re.search(r"too high \(\d+\).*value <= (\d+)", str(problem)):
+                largest = int(found[1])
+                log.info("tokenizer: size %d is more than the text has pieces; lowered to %d", size, largest)
+                size = largest
+            elif found := re.search(r"required_chars\. \d+ vs (\d+)", str(problem)):
+                raise UserError(
+                    f"tokenizer: size={size} is too small: the text's characters alone take {found[1]};"
+                    " raise size to at least that, or lower character_coverage"
+                ) from problem
+            elif re.search(r"!sentences_\.empty|all_chars_count", str(problem)):
+                raise UserError("tokenizer: the training text has only blank lines; give text to train on") from problem
+            else:
+                raise
+
+
+def train_words(lines: Iterable[str], *, size: int | None = None, min_count: int = 1) -> WordTokenizer:
+    """The most frequent words of ``lines``, most frequent first, equally frequent ones in code point order.
+
+    size: number of ids at most, with the four special ones; None for no limit. Rarer words than min_count stay out.
+    UserError: text without a word.
+    """
+    counts = Counter(word for line in lines for word in WORD.findall(line))
+    words = [word for word, count in counts.items() if count >= min_count and word not in SPECIALS]
+    if not words:
+        raise UserError(f"tokenizer: no word occurs {min_count} times in the training text; give more text")
+    words.sort(key=lambda word: (-counts[word], word))
+    if size is not None and len(SPECIALS) + len(words) < size:
+        log.info("tokenizer: size %d is more than the text has words; lowered to %d", size, len(SPECIALS) + len(words))
+    return WordTokenizer(words[: None if size is None else size - len(SPECIALS)])
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentencePiece:
+    """The choice of subwords.
+
+    kind: "unigram" or "bpe". size: number of ids, with the four special ones. joint: one vocabulary for both sides, as
+    tied embeddings need it. normalization: SentencePiece's name of a rule. character_coverage: share of the text's
+    characters that the vocabulary covers; 0.9995 for scripts with thousands of characters.
+    """
+
+    kind: str = "unigram"
+    size: int = 8000
+    joint: bool = True
+    normalization: str = "nmt_nfkc"
+    character_coverage: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        if self.kind not in ("unigram", "bpe"):
+            raise UserError(f"tokenizer: kind={self.kind} is unknown; give unigram or bpe")
+        if self.normalization not in NORMALIZATIONS:
+            raise UserError(
+                f"tokenizer: normalization={self.normalization} is unknown; give one of {', '.join(NORMALIZATIONS)}"
+            )
+        if self.size <= len(SPECIALS):
+            raise UserError(f"tokenizer: size={self.size} leaves no room beside {', '.join(SPECIALS)}; raise it")
+        if not 0.98 <= self.character_coverage <= 1:
+            raise UserError(f"tokenizer: character_coverage={self.character_coverage}: give a share from 0.98 to 1")
+
+    def train(self, paths: Sequence[Path]) -> Tokenizer:
+        """Train on text files; of a large file on a million lines, evenly spread."""
+        lines: list[str] = []
+        for path in paths:
+            step = -(-count_lines(path) // SAMPLE)
+            lines.extend(islice(read_lines(path), 0, None, step))
+        return train_sentencepiece(
+            lines,
+            kind=self.kind,
+            size=self.size,
+            normalization=self.normalization,
+            character_coverage=self.character_coverage,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Words:
+    """The choice of white-space words.
+
+    size: number of ids at most, with the four special ones; None for all words. min_count: rarer words become <unk>.
+    joint: one vocabulary for both sides.
+    """
+
+    size: int | None = None
+    min_count: int = 1
+    joint: bool = False
+
+    def __post_init__(self) -> None:
+        """Refuse what makes no sense."""
+        if self.size is not None and self.size <= len(SPECIALS):
+            raise UserError(f"tokenizer: size={self.size} leaves no room beside {', '.join(SPECIALS)}; raise it")
+
+    def train(self, paths: Sequence[Path]) -> Tokenizer:
+        """Count the words of text files."""
+        lines = (line for path in paths for line in read_lines(path))
+        return train_words(lines, size=self.size, min_count=self.min_count)

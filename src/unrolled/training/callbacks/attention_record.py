@@ -1,0 +1,93 @@
+"""Keeps what attention does at every validation, and a page to look at it: attention.jsonl and attention.html."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import lightning
+from lightning.pytorch.callbacks import Callback
+
+from unrolled.errors import UserError
+from unrolled.inference.attended_pairs import attend
+from unrolled.inspection import record
+from unrolled.inspection.page import PAGE, Shown, write_page
+from unrolled.training.callbacks.samples import samples
+from unrolled.training.loggers.wandb import log_page
+from unrolled.training.translation import Translation
+
+MAX_TOKENS = 2000
+"""Padded positions of a batch that is read again."""
+
+
+class AttentionRecord(Callback):
+    """At validations and at test adds a snapshot of the first ``sentences`` lines to the record in ``folder``.
+
+    The page is written anew each time, so that a run that is interrupted, or still going on, has one; W&B gets it at
+    the end. ``name`` is the run's. A model that is no translator is left in peace.
+    """
+
+    def __init__(self, *, folder: str, name: str, sentences: int) -> None:
+        if not isinstance(sentences, int) or sentences < 1:
+            raise UserError(f"callbacks.attention_record.sentences={sentences}: give a whole number from 1")
+        self.folder = Path(folder)
+        self.name = name
+        self.sentences = sentences
+
+    def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Training that begins, rather than goes on, begins a record."""
+        if trainer.is_global_zero and trainer.global_step == 0:
+            (self.folder / record.FILE).unlink(missing_ok=True)
+
+    def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
+        """A snapshot of validation sentences."""
+        self._add(trainer, module, "val")
+
+    def on_test_end(self, trainer: lightning.Trainer, module: Any) -> None:
+        """A snapshot of test sentences; the page for W&B."""
+        if self._add(trainer, module, "test"):
+            log_page(trainer.loggers, self.folder / PAGE, trainer.global_step)
+
+    def _add(self, trainer: lightning.Trainer, module: Any, split: str) -> bool:
+        if not trainer.is_global_zero or not isinstance(module, Translation):
+            return False
+        data: Any = trainer.datamodule  # type: ignore[attr-defined]
+        figures = {name: round(float(value), 6) for name, value in trainer.callback_metrics.items()}
+        snapshot = {
+            "run": self.name,
+            "split": split,
+            "step": trainer.global_step,
+            "epoch": trainer.current_epoch + 1 if split == "val" else None,
+            "metrics": {
+                name.removeprefix(f"{split}/"): value
+                for name, value in figures.items()
+                if name.startswith(f"{split}/") and math.isfinite(value)
+            },
+            "sentences": self._look(module, data, split),
+        }
+        write_page(self.folder / PAGE, [Shown(self.name, record.add(self.folder, snapshot))])
+        return True
+
+    def _look(self, module: Translation, data: Any, split: str) -> list[dict[str, Any]]:
+        """The sentences of a snapshot."""
+        shown = samples(module, data, split, self.sentences)
+        pairs = attend(
+            module.model,
+            data.source_tokenizer,
+            data.target_tokenizer,
+            2 * [sample.source for sample in shown],
+            data.target_tokenizer.encode([s.reference for s in shown] + [s.translation for s in shown]),
+            device=module.device,
+            max_tokens=MAX_TOKENS,
+        )
+        return [
+            {
+                "line": sample.line + 1,
+                "text": sample.source,
+                "source": reference.source,
+                "targets": {
+                    "reference": record.target(reference, sample.reference, sample.alignment),
+                    "translation": record.target(translation, sample.translation, None),
+                },
+            }
+            for sample, reference, translation in zip(shown, pairs[: len(shown)], pairs[len(shown) :], strict=True)
+        ]

@@ -1,0 +1,50 @@
+"""Weights of the last and the best validations, kept for averaging."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import lightning
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.trainer.states import TrainerFn
+from safetensors.torch import save_model
+
+from unrolled.errors import UserError
+from unrolled.files import write_text
+from unrolled.runs.weights import INDEX, ranked, read_kept, weights_of
+
+
+class KeepWeights(Callback):
+    """Writes the model's weights to ``folder`` after a validation; keeps the ``last`` and the ``best`` of them.
+
+    ``folder``/step-N.safetensors; ``folder``/kept.json has every kept step's value of ``monitor``.
+    """
+
+    def __init__(self, *, folder: str, monitor: str, mode: str, last: int, best: int) -> None:
+        if min(last, best) < 0:
+            raise UserError(f"callbacks.kept: last={last} best={best}: give whole numbers from 0")
+        self.folder = Path(folder)
+        self.monitor = monitor
+        self.mode = mode
+        self.last = last
+        self.best = best
+
+    def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Keep these weights, and let go of those that are neither among the last nor among the best."""
+        value = trainer.callback_metrics.get(self.monitor)
+        fitting = trainer.state.fn == TrainerFn.FITTING and not trainer.sanity_checking
+        if not fitting or not trainer.is_global_zero or value is None:
+            return
+        values = read_kept(self.folder)["steps"] if (self.folder / INDEX).is_file() else {}
+        values[trainer.global_step] = float(value)
+        kept = {*sorted(values, reverse=True)[: self.last], *ranked(values, self.mode)[: self.best]}
+        if trainer.global_step in kept:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            half = self.folder / ".half.safetensors"
+            save_model(module.model, str(half))
+            os.replace(half, weights_of(self.folder, trainer.global_step))
+        facts = {"monitor": self.monitor, "mode": self.mode, "steps": {step: values[step] for step in sorted(kept)}}
+        write_text(self.folder / INDEX, json.dumps(facts, indent=2) + "\n")
+        for step in values.keys() - kept:
+            weights_of(self.folder, step).unlink(missing_ok=True)

@@ -1,0 +1,62 @@
+"""What a translator does with a few sentences, at every validation: translations and alignment heat maps.
+
+PNG files in the run folder in any case; a table and images in W&B if that logger is there. Of test sentences with known
+alignments there are pictures of the reference too, with the known links.
+"""
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import lightning
+from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import WandbLogger
+
+from unrolled.inference.attended_pairs import attend
+from unrolled.inspection.heat_maps import save_alignments
+from unrolled.training.callbacks.samples import samples
+from unrolled.training.loggers.wandb import log_samples
+from unrolled.training.translation import Translation
+
+
+class Pictures(Callback):
+    """Shows the first ``sentences`` lines of validation and test: what the model wrote and where it looked."""
+
+    def __init__(self, *, folder: str, sentences: int) -> None:
+        self.folder = Path(folder)
+        self.sentences = sentences
+
+    def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Pictures of validation sentences."""
+        self._show(trainer, module, "val")
+
+    def on_test_end(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Pictures of test sentences, and the curves."""
+        self._show(trainer, module, "test")
+
+    def _show(self, trainer: lightning.Trainer, module: Any, split: str) -> None:
+        if not trainer.is_global_zero or not isinstance(module, Translation):
+            return
+        data: Any = trainer.datamodule  # type: ignore[attr-defined]
+        shown = samples(module, data, split, self.sentences)
+        look = partial(
+            attend,
+            module.model,
+            data.source_tokenizer,
+            data.target_tokenizer,
+            [sample.source for sample in shown],
+            device=module.device,
+            max_tokens=1,
+        )
+        encode = data.target_tokenizer.encode
+        paths = save_alignments(self.folder, split, look(encode([sample.translation for sample in shown])))
+        images = {f"{split}/alignment/{line}": path for line, path in enumerate(paths, start=1)}
+        alignments = [sample.alignment for sample in shown if sample.alignment is not None]
+        if split == "test" and alignments:
+            pairs = look(encode([sample.reference for sample in shown]))
+            paths = save_alignments(self.folder, split, pairs, alignments)
+            images |= {f"{split}/alignment/{line}-reference": path for line, path in enumerate(paths, start=1)}
+        rows = [[sample.source, sample.translation, sample.reference] for sample in shown]
+        for logger in trainer.loggers:
+            if isinstance(logger, WandbLogger):
+                log_samples(logger, split, rows, images, trainer.global_step)

@@ -1,0 +1,62 @@
+"""Progress of training: a bar on a terminal, lines elsewhere."""
+
+import logging
+import math
+import sys
+import time
+from typing import Any
+
+import lightning
+from lightning.pytorch.callbacks import Callback, RichProgressBar
+
+log = logging.getLogger(__name__)
+
+
+def progress(*, seconds: float) -> Callback:
+    """A progress bar on a terminal, else a plain line on stderr about every ``seconds``."""
+    if sys.stderr.isatty():
+        return RichProgressBar(leave=True, console_kwargs={"stderr": True})
+    return ProgressLine(seconds=seconds)
+
+
+class ProgressLine(Callback):
+    """One plain line every ``seconds`` (epoch, step, loss, speed) and one after every validation."""
+
+    def __init__(self, *, seconds: float) -> None:
+        self.seconds = seconds
+        self._last_time = 0.0
+        self._last_tokens = 0
+
+    def _restart(self, module: Any) -> None:
+        self._last_time, self._last_tokens = time.monotonic(), module.target_tokens
+
+    def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Start the clock."""
+        self._restart(module)
+
+    def on_train_batch_end(
+        self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Write a line if it is time."""
+        elapsed = time.monotonic() - self._last_time
+        if elapsed < self.seconds or not trainer.is_global_zero:
+            return
+        log.info(
+            "epoch %d, batch %d of %s, step %d: train/loss %.3f, %.0f target tokens/s",
+            trainer.current_epoch + 1,
+            batch_idx + 1,
+            trainer.num_training_batches,
+            trainer.global_step,
+            float(trainer.callback_metrics.get("train/loss", math.nan)),
+            (module.target_tokens - self._last_tokens) * trainer.world_size / elapsed,
+        )
+        self._restart(module)
+
+    def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Write the validation's figures."""
+        if trainer.is_global_zero:
+            figures = [
+                f"{name} {float(value):.3f}" for name, value in trainer.callback_metrics.items() if name[:4] == "val/"
+            ]
+            log.info("epoch %d, step %d: %s", trainer.current_epoch + 1, trainer.global_step, ", ".join(figures))
+        self._restart(module)

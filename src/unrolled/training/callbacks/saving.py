@@ -1,0 +1,212 @@
+"""Checkpoints from which training goes on as if it had not stopped: same weights, same curves, bit by bit on a CPU.
+
+Lightning's hooks lie inside a step, and what it restores from there is not always what was. So all is saved at the one
+place between two batches, before a batch is trained on, and the counters that have already moved on to it are put back.
+"""
+
+import logging
+import random
+import signal
+import time
+from pathlib import Path
+from typing import Any
+
+import lightning
+import numpy as np
+import torch
+from lightning.pytorch.callbacks import Callback
+
+from unrolled.errors import UserError
+from unrolled.runs.resume import moved
+from unrolled.training.loggers.csv import Curves
+from unrolled.training.preemption import Preempted
+
+log = logging.getLogger(__name__)
+
+
+AGAIN = 1.0  # seconds after which another Ctrl-C means it: a terminal and the parent process both send the first one
+
+
+class SaveProgress(Callback):
+    """Writes ``path`` every ``minutes``, every ``steps``, before a validation and when training is interrupted.
+
+    minutes, steps: None for never. Ctrl-C, SIGTERM, or SIGUSR2 where somebody listens to it, lets the batch come to its
+    end, saves, and ends training; in a validation, and the second time, it ends at once, with what was saved last.
+    """
+
+    def __init__(self, *, path: str, minutes: float | None, steps: int | None) -> None:
+        for name, value in (("minutes", minutes), ("steps", steps)):
+            if value is not None and not value > 0:
+                raise UserError(f"callbacks.saving.{name}={value}: give a number above 0, or null")
+        self.path = Path(path)
+        self.minutes, self.steps = minutes, steps
+        self._saved_at = 0.0
+        self._saved_step = -1
+        self._between = False
+        self._restored: dict[str, Any] = {}
+        self._received: tuple[int, float] | None = None
+        self._handlers: dict[int, Any] = {}
+
+    # Signals
+
+    def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Take up what was restored, start the clock, and listen to signals."""
+        if self._restored:
+            self._take_up(trainer, module)
+        self._saved_at, self._saved_step = time.monotonic(), trainer.global_step
+        self._received = None
+        try:
+            handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)}
+            # a shell lets jobs in the background ignore its Ctrl-C
+            nobody = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_IGN, signal.SIGUSR2: signal.SIG_DFL}
+            self._handlers = {sign: handler for sign, handler in handlers.items() if handler != nobody[sign]}
+            for sign in self._handlers:
+                signal.signal(sign, lambda number, _: self._receive(number, trainer))
+        except ValueError:  # signals are for the main thread
+            self._handlers = {}
+
+    def _receive(self, number: int, trainer: lightning.Trainer) -> None:
+        now = time.monotonic()
+        first = self._received is None
+        if first:
+            self._received = number, now
+        if trainer.validating or (not first and self._received is not None and now - self._received[1] > AGAIN):
+            _end(number)
+        if first:
+            log.info("interrupted: training ends after this batch; once more ends it at once")
+
+    def on_train_end(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Listen no more."""
+        self._unlisten()
+
+    def on_exception(self, trainer: lightning.Trainer, module: Any, exception: BaseException) -> None:
+        """Listen no more."""
+        self._unlisten()
+
+    def _unlisten(self) -> None:
+        for sign, handler in self._handlers.items():
+            signal.signal(sign, handler)
+        self._handlers = {}
+
+    # When
+
+    def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
+        """Save if it is time, and end if that was asked for."""
+        if batch_idx % trainer.accumulate_grad_batches:  # gradients are not saved
+            return
+        received = self._received_by_any(trainer, module)
+        if received or trainer.strategy.reduce_boolean_decision(self._is_time(trainer, batch_idx), all=False):
+            self._save(trainer)
+        if received:
+            _end(received)
+
+    def _received_by_any(self, trainer: lightning.Trainer, module: Any) -> int:
+        """The signal that some process of the run has received, in all of them; 0 for none."""
+        own = 0 if self._received is None else self._received[0]
+        if trainer.world_size == 1:  # to ask a GPU would be to wait for it
+            return own
+        return int(trainer.strategy.reduce(torch.tensor(own, device=module.device), reduce_op="max"))
+
+    def _is_time(self, trainer: lightning.Trainer, batch_idx: int) -> bool:
+        if trainer.global_step == self._saved_step:
+            return False
+        if self.minutes is not None and time.monotonic() - self._saved_at > 60 * self.minutes:
+            return True
+        if self.steps is not None and trainer.global_step - self._saved_step >= self.steps:
+            return True
+        ends = range(batch_idx + 1, batch_idx + 1 + trainer.accumulate_grad_batches)  # of these batches
+        if trainer.global_step + 1 == trainer.max_steps or trainer.num_training_batches in ends:
+            return True
+        every = trainer.val_check_batch
+        return isinstance(every, int) and any(end % every == 0 for end in ends)
+
+    # What
+
+    def _save(self, trainer: lightning.Trainer) -> None:
+        self._between = True
+        try:
+            trainer.save_checkpoint(self.path)
+        finally:
+            self._between = False
+        self._saved_at, self._saved_step = time.monotonic(), trainer.global_step
+
+    def on_save_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
+        """Between two batches: counters as before the batch, the random state of every rank, what is in the curves."""
+        if not self._between:
+            return
+        _put_back(trainer, checkpoint["loops"]["fit_loop"])
+        checkpoint["random"] = module.gather(_random_state())
+        checkpoint["target_tokens"] = module.gather(module.target_tokens)
+        curves = [logger.experiment.mark() for logger in trainer.loggers if isinstance(logger, Curves)]
+        checkpoint["curves"] = curves[0] if trainer.is_global_zero and curves else None
+
+    def on_load_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
+        """Keep it until training starts; and let the best checkpoint be where the run folder is now."""
+        for key, state in checkpoint["callbacks"].items():
+            if "dirpath" in state:
+                checkpoint["callbacks"][key] = moved(state, state["dirpath"], str(self.path.parent))
+        self._restored = {name: checkpoint.get(name) for name in ("random", "target_tokens", "curves")}
+
+    def _take_up(self, trainer: lightning.Trainer, module: Any) -> None:
+        rank = trainer.global_rank
+        if self._restored["curves"] is not None and trainer.is_global_zero:
+            for logger in trainer.loggers:
+                if isinstance(logger, Curves):
+                    logger.experiment.go_on(self._restored["curves"])
+        if self._restored["random"] is not None:
+            _restore_random_state(self._restored["random"][rank])
+            module.target_tokens = self._restored["target_tokens"][rank]
+        self._restored = {}
+
+
+def _end(number: int) -> None:
+    if number == signal.SIGINT:
+        raise KeyboardInterrupt
+    raise (Preempted if number == signal.SIGUSR2 else SystemExit)(128 + number)
+
+
+def _put_back(trainer: lightning.Trainer, loop: dict[str, Any]) -> None:
+    """Let the saved counters of the fit loop be as if the batch had not been fetched."""
+    progress = loop["epoch_loop.batch_progress"]
+    progress["total"]["ready"] -= 1
+    progress["current"]["ready"] -= 1
+    progress["is_last_batch"] = False
+    for state in loop["state_dict"]["combined_loader"]:
+        state["given"] -= 1
+    if _seems_validated(trainer):  # Lightning takes that to be where it was saved, and counts the batch before again
+        loop["epoch_loop.state_dict"]["_batches_that_stepped"] -= 1
+
+
+def _seems_validated(trainer: lightning.Trainer) -> bool:
+    """Whether, by Lightning's count, a validation follows the batch before; before the first of an epoch it does."""
+    loop, fetcher = trainer.fit_loop.epoch_loop, trainer.fit_loop._data_fetcher
+    ready, last = loop.batch_progress.current.ready, loop.batch_progress.is_last_batch
+    if fetcher is None:
+        return False
+    loop.batch_progress.current.ready, loop.batch_progress.is_last_batch = ready - 1, False
+    try:
+        return bool(loop._should_check_val_fx(fetcher))
+    finally:
+        loop.batch_progress.current.ready, loop.batch_progress.is_last_batch = ready, last
+
+
+def _random_state() -> dict[str, Any]:
+    """Of torch on all devices, NumPy and Python, as tensors and plain numbers."""
+    kind, keys, *rest = np.random.get_state()  # noqa: NPY002
+    version, words, gauss = random.getstate()
+    return {
+        "torch": torch.get_rng_state(),
+        "cuda": torch.cuda.get_rng_state_all() if torch.cuda.is_available() else [],
+        "numpy": [str(kind), np.asarray(keys).tolist(), *rest],
+        "python": [version, list(words), gauss],
+    }
+
+
+def _restore_random_state(state: dict[str, Any]) -> None:
+    torch.set_rng_state(state["torch"])
+    if state["cuda"] and len(state["cuda"]) == torch.cuda.device_count():
+        torch.cuda.set_rng_state_all(state["cuda"])
+    kind, keys, *rest = state["numpy"]
+    np.random.set_state((kind, np.array(keys, dtype=np.uint32), *rest))  # noqa: NPY002
+    version, words, gauss = state["python"]
+    random.setstate((version, tuple(words), gauss))

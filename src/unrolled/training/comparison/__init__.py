@@ -1,1 +1,0 @@
-"""Several runs beside each other, as compare.py shows them."""

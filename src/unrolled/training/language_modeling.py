@@ -1,0 +1,99 @@
+"""The objective of language models, as a LightningModule."""
+
+from typing import Any
+
+from torch import Tensor
+
+from unrolled.data.batch import Batch
+from unrolled.data.continuous import StreamBatch
+from unrolled.models.language_model import NeuralLanguageModel
+from unrolled.models.state import map_state
+from unrolled.models.trace import Tracer
+from unrolled.training.gradient_regularization import check_regularization, total_omega
+from unrolled.training.linear_loss import linear_token_loss
+from unrolled.training.loss import TokenLoss
+from unrolled.training.objective import Objective
+
+
+class LanguageModeling(Objective):
+    """p(sentence): trains and measures a language model on the target side.
+
+    Of a continuous text the state is carried on from batch to batch, its gradient not: truncated backpropagation
+    through time. Training and evaluation carry their own.
+
+    ``gradient_regularization``: the weight of Omega in training, see `gradient_regularization`.
+    """
+
+    model: NeuralLanguageModel
+
+    def __init__(self, *, gradient_regularization: float = 0.0, **shared: Any) -> None:
+        super().__init__(**shared)
+        check_regularization(gradient_regularization, self.model)
+        self.gradient_regularization = gradient_regularization
+        self._carried: dict[str, Any] = {}
+
+    def loss(self, batch: Batch | StreamBatch) -> TokenLoss:
+        """-log p(x_1 ... x_T </s>), every word given the ones before it."""
+        tracer = Tracer()
+        traced = [tracer] if self.training and self.gradient_regularization else []
+        hidden, state = self.model(batch.target_in, self._state(batch), *traced)
+        self._carry(batch, state)
+        counted = batch.target_out_valid
+        loss = linear_token_loss(hidden[counted], self.model.output, batch.target_out[counted], self._smoothing())
+        return self._regularized(loss, tracer) if traced else loss
+
+    def _regularized(self, loss: TokenLoss, tracer: Tracer) -> TokenLoss:
+        omega = total_omega(loss.objective, tracer.layers)
+        self.log("train/omega", omega.detach() / loss.tokens)
+        return loss._replace(objective=loss.objective + self.gradient_regularization * omega)
+
+    @property
+    def _phase(self) -> str:
+        return "training" if self.training else "evaluation"
+
+    def _state(self, batch: Batch | StreamBatch) -> Any:
+        if isinstance(batch, Batch):
+            return self.model.start(batch)
+        return self.model.zero_state(len(batch)) if batch.first else self._carried[self._phase]
+
+    def _carry(self, batch: Batch | StreamBatch, state: Any) -> None:
+        if isinstance(batch, StreamBatch):
+            self._carried[self._phase] = map_state(Tensor.detach, state)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """The state that training carries, of every rank, so that it goes on as if it had not stopped."""
+        if "training" in self._carried:
+            checkpoint["carried"] = self.gather(map_state(Tensor.cpu, self._carried["training"]))
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Carry on what was saved."""
+        if "carried" in checkpoint and self._trainer is not None:
+            state = checkpoint["carried"][self.trainer.global_rank]
+            self._carried["training"] = map_state(lambda part: part.to(self.device), state)
+
+    def _smoothing(self) -> float:
+        return self.label_smoothing if self.training else 0.0
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin new sums."""
+        self._start_evaluation()
+
+    def validation_step(self, batch: Batch, batch_index: int) -> None:
+        """Add a batch to the sums."""
+        self._evaluate_likelihood(batch)
+
+    def on_validation_epoch_end(self) -> None:
+        """Log val/loss (nats a token) and val/perplexity."""
+        self._log_likelihood("val")
+
+    def on_test_epoch_start(self) -> None:
+        """Begin new sums."""
+        self._start_evaluation()
+
+    def test_step(self, batch: Batch, batch_index: int) -> None:
+        """Add a batch to the sums."""
+        self._evaluate_likelihood(batch)
+
+    def on_test_epoch_end(self) -> None:
+        """Log test/loss and test/perplexity."""
+        self._log_likelihood("test")

@@ -1,0 +1,1 @@
+"""Where curves go: metrics.csv always, Weights & Biases by choice."""

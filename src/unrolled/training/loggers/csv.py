@@ -1,0 +1,77 @@
+"""metrics.csv, which an interrupted training goes on with exactly where its checkpoint was written."""
+
+import csv
+import io
+from pathlib import Path
+from typing import Any
+
+from lightning.fabric.loggers.logger import rank_zero_experiment
+from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.loggers.csv_logs import ExperimentWriter
+
+from unrolled.files import write_text
+
+
+class CurvesWriter(ExperimentWriter):
+    """Rows of ``log_dir``/metrics.csv. A file of an earlier training is overwritten unless one goes on with it."""
+
+    def __init__(self, log_dir: str) -> None:
+        super().__init__(log_dir)
+        self._rows = 0
+
+    def _check_log_dir_exists(self) -> None:
+        """The run folder is never empty; what is in it stays."""
+
+    def save(self) -> None:
+        """Write what was logged since the last time."""
+        if not self.metrics:
+            return
+        if self._record_new_keys() or self._rows == 0:
+            self._rewrite(self._read() if self._rows else [])
+        else:
+            with Path(self.metrics_file_path).open("a", newline="", encoding="utf-8") as file:
+                csv.DictWriter(file, fieldnames=self.metrics_keys).writerows(self.metrics)
+        self._rows += len(self.metrics)
+        self.metrics = []
+
+    def mark(self) -> dict[str, Any]:
+        """Write what is there, and say how much that is, for `go_on`."""
+        self.save()
+        return {"rows": self._rows, "columns": list(self.metrics_keys)}
+
+    def go_on(self, mark: dict[str, Any]) -> None:
+        """Cut the file to what it was at ``mark``, and go on with it."""
+        rows = self._read()[: mark["rows"]] if Path(self.metrics_file_path).is_file() else []
+        self.metrics_keys, self._rows = list(mark["columns"]), len(rows)
+        logged, self.metrics = self.metrics, []
+        self._rewrite(rows)
+        self.metrics = logged
+
+    def _read(self) -> list[dict[str, Any]]:
+        with Path(self.metrics_file_path).open(newline="", encoding="utf-8") as file:
+            return list(csv.DictReader(file))
+
+    def _rewrite(self, rows: list[dict[str, Any]]) -> None:
+        """The header, ``rows`` as far as they have the columns, and what was logged."""
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, fieldnames=self.metrics_keys, extrasaction="ignore")
+        writer.writeheader()
+        writer.writerows(rows)
+        writer.writerows(self.metrics)
+        write_text(Path(self.metrics_file_path), text.getvalue())
+
+
+class Curves(CSVLogger):
+    """The curves in ``folder``/metrics.csv, written every 50 rows."""
+
+    def __init__(self, folder: str) -> None:
+        super().__init__(folder, name="", version="", flush_logs_every_n_steps=50)
+
+    @property
+    @rank_zero_experiment
+    def experiment(self) -> CurvesWriter:
+        """The file's writer."""
+        if not isinstance(self._experiment, CurvesWriter):
+            Path(self.log_dir).mkdir(parents=True, exist_ok=True)
+            self._experiment = CurvesWriter(log_dir=self.log_dir)
+        return self._experiment

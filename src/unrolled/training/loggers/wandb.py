@@ -1,0 +1,117 @@
+"""Weights & Biases: the only file that knows wandb."""
+
+import logging
+import netrc
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import urlparse
+
+from lightning.pytorch.loggers import Logger, WandbLogger
+from lightning.pytorch.utilities import rank_zero_only
+
+
+def log_samples(logger: WandbLogger, split: str, rows: list[list[str]], images: dict[str, Path], step: int) -> None:
+    """In W&B: a table of ``rows`` (source, translation, reference), and ``images`` by name."""
+    import wandb
+
+    table = wandb.Table(columns=["source", "translation", "reference"], data=rows)
+    pictures = {name: wandb.Image(str(path)) for name, path in images.items()}
+    logger.experiment.log({f"{split}/samples": table, **pictures, "trainer/global_step": step})
+
+
+def log_gradient_norms(loggers: Sequence[Logger], rows: list[list[float]], picture: Path, step: int) -> None:
+    """In W&B, if it is among ``loggers``: a table of step, n, norm and pairs, and the curves so far."""
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            import wandb
+
+            table = wandb.Table(columns=["step", "n", "norm", "pairs"], data=rows)
+            shown = {"gradient_norms/table": table, "gradient_norms/curves": wandb.Image(str(picture))}
+            logger.experiment.log({**shown, "trainer/global_step": step})
+
+
+def log_page(loggers: Sequence[Logger], page: Path, step: int) -> None:
+    """In W&B, if it is among ``loggers``: the page of attention, as it is."""
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            import wandb
+
+            shown = wandb.Html(str(page), inject=False)  # injected, W&B's style would be a request
+            logger.experiment.log({"attention/page": shown, "trainer/global_step": step})
+
+
+log = logging.getLogger(__name__)
+
+
+def wandb_logger(
+    *,
+    folder: str,
+    project: str,
+    entity: str | None,
+    name: str,
+    group: str | None,
+    tags: list[str],
+    mode: str,
+    configuration: dict[str, Any],
+    resume: bool = False,
+) -> WandbLogger:
+    """A W&B run in ``folder``/wandb, silent and without a prompt.
+
+    ``mode`` auto is online where an API key is configured (WANDB_API_KEY or netrc) and offline elsewhere; the
+    environment's WANDB_MODE comes before auto. ``configuration`` is the resolved configuration, shown with the run.
+    ``resume``: the folder's W&B run goes on, if it has one.
+    """
+    import wandb
+
+    if getattr(rank_zero_only, "rank", 0) != 0:
+        return WandbLogger(project=project, save_dir=folder)  # never opens a run on other ranks
+    if mode == "auto":
+        mode = os.environ.get("WANDB_MODE") or ("online" if has_wandb_key() else "offline")
+    if mode == "offline":
+        log.info("Weights & Biases is offline; `wandb sync %s/wandb/offline-run-*` uploads the run", folder)
+    Path(folder).mkdir(parents=True, exist_ok=True)
+    run = wandb.init(
+        project=project,
+        entity=entity,
+        name=name,
+        group=group,
+        tags=list(tags),
+        dir=folder,
+        mode=cast(Any, mode),
+        config=configuration,
+        id=earlier_run(Path(folder)) if resume else None,
+        resume="allow" if resume else None,
+        settings=wandb.Settings(silent=True, quiet=True, console="off"),
+    )
+    run.define_metric("trainer/global_step")
+    run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
+    return WandbLogger(experiment=run, save_dir=folder)
+
+
+def earlier_run(folder: Path) -> str | None:
+    """The id of the last W&B run of a run folder, None if it has none."""
+    runs = sorted((folder / "wandb").glob("*run-*-*"), key=lambda path: path.name.partition("run-")[2])
+    return runs[-1].name.rpartition("-")[2] if runs else None
+
+
+@rank_zero_only
+def finish(loggers: list[Logger], *, failed: bool) -> None:
+    """Write out what the loggers still hold, and end the W&B run with exit code 0, or 1 if the run ``failed``."""
+    for logger in loggers:
+        logger.finalize("failed" if failed else "success")
+        if isinstance(logger, WandbLogger):
+            logger.experiment.finish(exit_code=1 if failed else 0)
+
+
+def has_wandb_key() -> bool:
+    """Whether W&B would find an API key without asking for one."""
+    if os.environ.get("WANDB_API_KEY"):
+        return True
+    host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname or ""
+    path = Path(os.environ.get("NETRC", "~/.netrc")).expanduser()
+    try:
+        return path.is_file() and netrc.netrc(path).authenticators(host) is not None
+    except (OSError, netrc.NetrcParseError):
+        return False

@@ -1,0 +1,45 @@
+"""The memory of this process: how much it has taken, keeping it, running out of it."""
+
+import ctypes
+import resource
+import sys
+
+import torch
+
+
+def peak_memory_mib() -> float:
+    """The most memory this process has held, in MiB: on the GPU if there is one in use, else resident."""
+    if torch.cuda.is_available() and torch.cuda.max_memory_allocated() > 0:
+        return torch.cuda.max_memory_allocated() / 2**20
+    # ru_maxrss counts KiB on Linux and bytes on macOS
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
+
+
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
+
+
+LARGEST = 2**31 - 1  # both are C integers
+
+
+OUT_OF_MEMORY = 75  # exit status of one of several processes: EX_TEMPFAIL
+
+
+LARGEST_OF_OLD = 2**25  # what glibc before 2.35 accepts for M_MMAP_THRESHOLD
+
+
+def keep_freed_memory() -> bool:
+    """Tell glibc so; False where there is another C library, and then nothing is changed."""
+    if not sys.platform.startswith("linux"):
+        return False
+    mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
+    if mallopt is None:
+        return False
+    large = mallopt(M_MMAP_THRESHOLD, LARGEST) or mallopt(M_MMAP_THRESHOLD, LARGEST_OF_OLD)
+    return bool(large and mallopt(M_TRIM_THRESHOLD, LARGEST))
+
+
+def is_out_of_memory(problem: BaseException) -> bool:
+    """Whether ``problem`` is that there was no memory left, on any device."""
+    if isinstance(problem, MemoryError | torch.OutOfMemoryError):
+        return True
+    return isinstance(problem, RuntimeError) and "can't allocate memory" in str(problem)  # torch on a CPU

@@ -1,0 +1,164 @@
+"""The objective of translators, as a LightningModule."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from torch import Tensor
+
+from unrolled.alignment.links import Links
+from unrolled.data.batch import Batch
+from unrolled.errors import UserError
+from unrolled.metrics.attention_counts import AttentionCounts
+from unrolled.metrics.translation_scores import translation_scores
+from unrolled.models.translator import Translator
+from unrolled.search.generator import Search
+from unrolled.training.alignment_loss import Supervision, check_supervision, doubly_stochastic
+from unrolled.training.linear_loss import linear_token_loss
+from unrolled.training.loss import TokenLoss
+from unrolled.training.objective import Objective
+
+
+class Translation(Objective):
+    """p(target | source): trains a translator, and translates and scores at validation and test.
+
+    ``references`` are the raw lines of each split; ``decode`` turns token ids into text. ``words`` has for each line of
+    each split the word that its source and its target pieces belong to, and ``gold`` its (sure, possible) links, where
+    they are known: for what the attention is like under forced decoding. ``hypotheses[split]`` holds the last
+    translations of a split, one a line in the file's order, and ``signatures`` sacreBLEU's signatures.
+
+    ``supervision``: what training learns from known alignments. ``doubly_stochastic``: the weight of that penalty.
+    """
+
+    model: Translator
+    figures = ("val/loss", "val/perplexity", "val/bleu", "val/chrf", "val/aer")
+
+    def __init__(
+        self,
+        *,
+        decode: Callable[[Sequence[int]], str],
+        references: dict[str, list[str]],
+        words: dict[str, list[tuple[list[int], list[int]]]],
+        gold: dict[str, list[tuple[Links, Links]] | None],
+        bleu_tokenize: str,
+        bleu_lowercase: bool,
+        validation_search: Search,
+        test_search: Search,
+        supervision: Supervision | None = None,
+        doubly_stochastic: float = 0.0,
+        **shared: Any,
+    ) -> None:
+        super().__init__(**shared)
+        check_supervision(self.model, supervision, doubly_stochastic)
+        if self.monitor == "val/aer" and gold["val"] is None:
+            raise UserError(
+                "objective.monitor=val/aer: nobody knows the links of the validation text: give "
+                "data.val_alignment=FILE, or another figure"
+            )
+        self.decode = decode
+        self.references = references
+        self.words, self.gold = words, gold
+        self.supervision = supervision
+        self.doubly_stochastic = doubly_stochastic
+        self.bleu_tokenize = bleu_tokenize
+        self.bleu_lowercase = bleu_lowercase
+        self.validation_search = validation_search
+        self.test_search = test_search
+        self.lines: dict[str, list[int]] = {}
+        """The numbers of the lines that were evaluated last, of each split."""
+        self.hypotheses: dict[str, list[str]] = {}
+        """Their translations."""
+        self.signatures: dict[str, str] = {}
+        self._found: list[tuple[int, list[int]]] = []
+        self._attention = AttentionCounts()
+
+    def loss(self, batch: Batch) -> TokenLoss:
+        """-log p(y_1 ... y_T </s> | x), each word given the ones before; in training also what teaches attention."""
+        loss, weights = self._forced(batch)
+        return self._taught(loss, batch, weights) if self.training else loss
+
+    def _forced(self, batch: Batch) -> tuple[TokenLoss, Tensor]:
+        """Words' loss and attention weights ``(B, T, S)`` under forced decoding."""
+        if batch.source is None or batch.source_lengths is None:
+            raise TypeError("a translator needs batches with a source")
+        counted = batch.target_out_valid
+        replacing = self.training and self.supervision is not None and self.supervision.replace
+        known = batch.known if replacing else None
+        hidden, weights = self.model(batch.source, batch.source_lengths, batch.target_in, counted, known)
+        smoothing = self.label_smoothing if self.training else 0.0
+        return linear_token_loss(hidden, self.model.readout.output, batch.target_out[counted], smoothing), weights
+
+    def _taught(self, loss: TokenLoss, batch: Batch, weights: Tensor) -> TokenLoss:
+        """With what is added to the objective for the attention's weights."""
+        objective = loss.objective
+        if self.supervision is not None and self.supervision.weight > 0 and batch.known is not None:
+            taught = self.supervision.loss(weights, batch.known, self.current_epoch)
+            self.log("train/alignment_loss", taught.detach() / loss.tokens)
+            objective = objective + taught
+        if self.doubly_stochastic > 0:
+            penalty = doubly_stochastic(weights, batch.target_out_valid, batch.source_valid)
+            self.log("train/doubly_stochastic", penalty.detach() / loss.tokens)
+            objective = objective + self.doubly_stochastic * penalty
+        return loss._replace(objective=objective)
+
+    def _evaluate(self, batch: Batch, split: str, search: Search) -> None:
+        loss, weights = self._forced(batch)
+        self._likelihood.add(loss.negative_log_likelihood.item(), loss.tokens)
+        for line, hypothesis in zip(batch.index.tolist(), search(self.model, batch), strict=True):
+            self._found.append((line, list(hypothesis.tokens)))
+        if self.model.attention is not None:
+            self._attended(batch, split, weights.float().cpu())
+
+    def _attended(self, batch: Batch, split: str, weights: Tensor) -> None:
+        gold = self.gold[split]
+        for row, line in enumerate(batch.index.tolist()):
+            source, target = self.words[split][line]
+            matrix = weights[row, : len(target) + 1, : len(source) + 1].numpy()
+            self._attention.add(matrix, source, target, None if gold is None else gold[line])
+
+    def _score(self, split: str) -> None:
+        self._log_likelihood(split)
+        found = dict(pair for rank in self.gather(self._found) for pair in rank)
+        lines = sorted(found)  # all of the file's, unless trainer.limit_*_batches says otherwise
+        hypotheses = [self.decode(found[line]) for line in lines]
+        references = [self.references[split][line] for line in lines]
+        scores = translation_scores(hypotheses, references, tokenize=self.bleu_tokenize, lowercase=self.bleu_lowercase)
+        self.lines[split], self.hypotheses[split] = lines, hypotheses
+        self.signatures = dict(scores.signatures)
+        self._log(f"{split}/bleu", scores.bleu)
+        self._log(f"{split}/chrf", scores.chrf)
+        if self.model.attention is not None:
+            attention = AttentionCounts()
+            attention.merge(self.gather(self._attention))
+            for name, value in attention.figures().items():
+                self._log(f"{split}/{name}", value)
+        if split == "test":
+            self._log("test/ter", scores.ter)
+
+    def _start_evaluation(self) -> None:
+        super()._start_evaluation()
+        self._found = []
+        self._attention = AttentionCounts()
+
+    def on_validation_epoch_start(self) -> None:
+        """Begin new sums."""
+        self._start_evaluation()
+
+    def validation_step(self, batch: Batch, batch_index: int) -> None:
+        """Forced decoding of the references, and translations by ``validation_search``."""
+        self._evaluate(batch, "val", self.validation_search)
+
+    def on_validation_epoch_end(self) -> None:
+        """Log val/loss, val/perplexity, val/bleu, val/chrf, and `AttentionCounts.figures` as val/*."""
+        self._score("val")
+
+    def on_test_epoch_start(self) -> None:
+        """Begin new sums."""
+        self._start_evaluation()
+
+    def test_step(self, batch: Batch, batch_index: int) -> None:
+        """Forced decoding of the references, and translations by ``test_search``."""
+        self._evaluate(batch, "test", self.test_search)
+
+    def on_test_epoch_end(self) -> None:
+        """Log test/loss, test/perplexity, test/bleu, test/chrf, test/ter, and what the attention is like."""
+        self._score("test")
