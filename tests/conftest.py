@@ -6,7 +6,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tiny models are q
 
 import pytest
 from hypothesis import settings
-from scripts import TINY, TINY_MODEL, run_script
+from support.scripts import TINY, TINY_MODEL, run_script
 
 settings.register_profile("patient", deadline=None)  # a busy machine is no mistake of ours
 settings.load_profile("patient")

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from scripts import ROOT
+from support.scripts import ROOT
 
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import torch
 from contestants import Contestant, plain
-from models.builders import COMBINATIONS, IDS, build
 from operations import training_operations
+from support.small_models import COMBINATIONS, IDS, build
 from torch.utils.flop_counter import FlopCounterMode
 
 from unrolled.data.batch import make_batch

@@ -19,7 +19,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(GOLDEN.parents[2] / "src"), str(GOLDEN.parents[1])]
 
 import torch  # noqa: E402
-from scripts import TINY, TINY_MODEL, call_script  # noqa: E402
+from support.scripts import TINY, TINY_MODEL, call_script  # noqa: E402
 
 
 def losses(folder: Path) -> list[float]:

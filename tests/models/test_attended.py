@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from models.builders import COMBINATIONS, IDS, SOURCE_WORDS, TARGET_WORDS, B, S, T, batch_of, build, pad, words
+from support.small_models import COMBINATIONS, IDS, SOURCE_WORDS, TARGET_WORDS, B, S, T, batch_of, build, pad, words
 
 from unrolled.models.attended import attended, position_norms
 

@@ -1,7 +1,7 @@
 """What makes no sense is refused in one line that says what, where and how to mend it."""
 
 import pytest
-from models.builders import CELLS, D, E, lm_options, options
+from support.small_models import CELLS, D, E, lm_options, options
 
 from unrolled.errors import UserError
 from unrolled.models.cells import make_cell

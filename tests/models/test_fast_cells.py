@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.builders import B, D, E, S, T, randomise
+from support.small_models import B, D, E, S, T, randomise
 from torch import nn
 
 from unrolled.models.cells import CELLS, GRUResetAfter, make_cell

@@ -4,8 +4,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.builders import SOURCE_WORDS, TARGET_WORDS, A, B, D, E, S, T, pad, randomise, words
-from models.builders import build as build_translator
+from support.small_models import SOURCE_WORDS, TARGET_WORDS, A, B, D, E, S, T, pad, randomise, words
+from support.small_models import build as build_translator
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from models.builders import TARGET_WORDS, D, E, randomise, words
-from models.reference import log_softmax
+from support.reference_equations import log_softmax
+from support.small_models import TARGET_WORDS, D, E, randomise, words
 from torch.autograd import gradcheck
 
 from unrolled.errors import UserError

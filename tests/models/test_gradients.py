@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from models.builders import (
+from support.small_models import (
     ATTENTIONS,
     CELLS,
     COMBINATIONS,

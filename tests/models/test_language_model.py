@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from models.builders import CELLS, TARGET_WORDS, build_lm
+from support.small_models import CELLS, TARGET_WORDS, build_lm
 
 from unrolled.data.batch import make_batch
 from unrolled.models import language_model

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from models.builders import (
+from support.small_models import (
     ATTENTIONS,
     CELLS,
     COMBINATIONS,

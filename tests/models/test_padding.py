@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.builders import (
+from support.small_models import (
     ATTENTIONS,
     CELLS,
     COMBINATIONS,

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from models import reference, symbols
-from models.builders import ATTENTIONS, D, S, randomise, sizes_for
+from support import reference_equations as reference
+from support import symbols
+from support.small_models import ATTENTIONS, D, S, randomise, sizes_for
 
 STEPS = 4
 LENGTHS = [3, S, 1]

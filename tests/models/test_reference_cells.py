@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from models import reference, symbols
-from models.builders import CELLS, TARGET_WORDS, B, D, E, T, build_lm, randomise, step_by_step, words
+from support import reference_equations as reference
+from support import symbols
+from support.small_models import CELLS, TARGET_WORDS, B, D, E, T, build_lm, randomise, step_by_step, words
 
 from unrolled.models.cells import GRUResetAfter, GRUResetBefore, make_cell
 

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import torch
-from models import reference, symbols
-from models.builders import (
+from support import reference_equations as reference
+from support import symbols
+from support.small_models import (
     COMBINATIONS,
     DECODERS,
     ENCODER,

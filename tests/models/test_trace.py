@@ -2,7 +2,20 @@
 
 import pytest
 import torch
-from models.builders import CELLS, COMBINATIONS, IDS, SOURCE_WORDS, TARGET_WORDS, B, D, S, T, build, build_lm, words
+from support.small_models import (
+    CELLS,
+    COMBINATIONS,
+    IDS,
+    SOURCE_WORDS,
+    TARGET_WORDS,
+    B,
+    D,
+    S,
+    T,
+    build,
+    build_lm,
+    words,
+)
 
 from unrolled.data.batch import make_batch
 from unrolled.models.feedforward_lm import feedforward_lm

@@ -2,9 +2,9 @@
 
 import pytest
 import torch
-from models.builders import COMBINATIONS, IDS, SOURCE_WORDS, S, batch_of, build, pad, words
+from support.generators import BOS, EOS, PAD
+from support.small_models import COMBINATIONS, IDS, SOURCE_WORDS, S, batch_of, build, pad, words
 
-from search.generators import BOS, EOS, PAD
 from unrolled.search.forced import score
 from unrolled.search.length import NoNormalization
 from unrolled.search.settings import BeamSearch

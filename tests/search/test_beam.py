@@ -7,8 +7,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
-from search.generators import (
+from support.generators import (
     BOS,
     EOS,
     PAD,
@@ -18,6 +17,7 @@ from search.generators import (
     greedy_by_hand,
     log_probability,
 )
+
 from unrolled.errors import UserError
 from unrolled.models.state import PerSentence
 from unrolled.search.beam import _best, beam_search, greedy

@@ -4,8 +4,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from support.generators import EOS, Chain, Watched, every_finished
 
-from search.generators import EOS, Chain, Watched, every_finished
 from unrolled.search.beam import beam_search, greedy
 from unrolled.search.ensemble import Ensemble, arithmetic_mean, geometric_mean
 from unrolled.search.forced import score

@@ -6,9 +6,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from models.builders import COMBINATIONS, IDS, SOURCE_WORDS, S, batch_of, build, build_lm, teacher_forced, words
+from support.generators import BOS, EOS, Chain, every_finished
+from support.small_models import COMBINATIONS, IDS, SOURCE_WORDS, S, batch_of, build, build_lm, teacher_forced, words
 
-from search.generators import BOS, EOS, Chain, every_finished
 from unrolled.errors import UserError
 from unrolled.search.beam import beam_search
 from unrolled.search.coverage import Covered

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from models.builders import (
+from support.generators import BOS, EOS
+from support.small_models import (
     CELLS,
     COMBINATIONS,
     IDS,
@@ -19,7 +20,6 @@ from models.builders import (
     words,
 )
 
-from search.generators import BOS, EOS
 from unrolled.search.beam import beam_search
 from unrolled.search.length import PerToken
 from unrolled.search.settings import BeamSearch, Greedy

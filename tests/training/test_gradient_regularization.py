@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 import torch
-from models.builders import CELLS, TARGET_WORDS, B, D, E, build, build_lm, randomise, words
+from support.small_models import CELLS, TARGET_WORDS, B, D, E, build, build_lm, randomise, words
 
 from unrolled.data.batch import make_batch
 from unrolled.errors import UserError

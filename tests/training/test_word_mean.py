@@ -3,7 +3,7 @@
 import lightning
 import pytest
 import torch
-from models.builders import TARGET_WORDS, build_lm, words
+from support.small_models import TARGET_WORDS, build_lm, words
 from torch.utils.data import DataLoader
 
 from unrolled.data.batch import make_batch

@@ -1,0 +1,103 @@
+"""Jobs of a sweep in processes of their own: side by side by joblib, on a cluster by submitit."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import sacrebleu
+from support.killing import kill
+from support.scripts import TESTS, TINY, TINY_MODEL, call_script, results, train
+from support.slurm_cluster import make_cluster
+
+pytestmark = pytest.mark.slow
+
+BASE = ["-m", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "data.grammar.pairs=100", "logger=csv", "sweep.dir=jobs"]
+BASE += ["~callbacks.pictures", "~callbacks.attention_record"]
+ONE, TWO = "0-cgru-bahdanau-reorder-seed1", "1-cgru-bahdanau-reorder-seed2"
+
+
+def resumed(run: Path) -> int:
+    return len(json.loads((run / "provenance.json").read_text(encoding="utf-8")).get("resumed", []))
+
+
+def weights(run: Path) -> bytes:
+    return (run / "weights.safetensors").read_bytes()
+
+
+def test_joblib_trains_side_by_side_and_shares_the_cores(tmp_path, monkeypatch, capfd):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="the extra 'sweep' is not installed")
+    counting = ["+callbacks.threads._target_=support.killing.Threads"]
+    launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.delenv("OMP_NUM_THREADS")
+    assert call_script("train.py", *BASE, "seed=1,2", *counting, *launcher, cwd=tmp_path).status == 0
+    log = capfd.readouterr().err
+    assert "[0] epoch 1, step" in log
+    assert "[1] epoch 1, step" in log
+    for run in (ONE, TWO):
+        assert results(tmp_path / "jobs" / run)["status"] == "completed"
+    threads = {int(line) for line in (tmp_path / "threads").read_text().split()}
+    assert threads == {max(1, (os.cpu_count() or 1) // 2)}
+
+
+def test_a_job_that_submitit_queues_again_goes_on(tmp_path, monkeypatch):
+    pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
+    preempted = kill(tmp_path, 4, "on_train_batch_start", "SIGUSR2")
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    done = call_script("train.py", *BASE, "hydra/launcher=submitit_local", *preempted, "seed=1", cwd=tmp_path)
+    assert done.status == 0
+    run = tmp_path / "jobs" / ONE
+    assert (results(run)["status"], resumed(run)) == ("completed", 1)
+    (log,) = (tmp_path / "jobs" / ".submitit").glob("*/*.err")
+    assert "[0] Requeued job" in log.read_text()
+    assert weights(train(tmp_path, *BASE[1:], "seed=1")) == weights(run)
+
+
+@pytest.fixture(scope="module")
+def two_processes(tmp_path_factory):
+    """Where a sweep of two jobs was, each trained by two processes of one machine."""
+    where = tmp_path_factory.mktemp("two_processes")
+    assert call_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1,2", cwd=where).status == 0
+    return where
+
+
+def test_two_processes_share_a_run_folder_and_repeat_no_job(two_processes):
+    assert sorted(path.name for path in two_processes.iterdir()) == ["cache", "jobs"]
+    assert sorted(path.name for path in (two_processes / "jobs").iterdir()) == [ONE, TWO, "multirun.yaml"]
+    for job in (ONE, TWO):
+        assert results(two_processes / "jobs" / job)["status"] == "completed"
+
+
+def test_two_processes_have_batches_of_their_own_and_figures_in_common(two_processes, tmp_path):
+    run, one = two_processes / "jobs" / ONE, train(tmp_path, *BASE[1:], "seed=1")
+    assert set(results(run)) == set(results(one))
+    assert results(run)["steps"] < results(one)["steps"]
+    (corpus,) = two_processes.glob("cache/reorder/*")
+    for split, count in (("val", 12), ("test", 11)):
+        written = (run / "translations" / f"{split}.txt").read_text(encoding="utf-8").split("\n")[:-1]
+        references = (corpus / f"{split}.target").read_text(encoding="utf-8").split("\n")[:-1]
+        assert len(written) == count
+        score = sacrebleu.corpus_bleu(written, [references], tokenize="none").score
+        assert score == pytest.approx(results(run)[f"{split}/bleu"], abs=1e-4)
+    evaluated = call_script("evaluate.py", f"run={run}", cwd=tmp_path).stdout
+    shown = dict(line.split(maxsplit=1) for line in evaluated.splitlines() if "," not in line)
+    for name in ("perplexity", "aer", "attention_entropy", "unattended", "words_per_attended"):
+        assert float(shown[name]) == pytest.approx(results(run)[f"test/{name}"], rel=1e-3), name
+
+
+def test_two_nodes_of_a_slurm_cluster_train_as_two_processes_and_go_on_when_queued_again(
+    two_processes, tmp_path, monkeypatch
+):
+    pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
+    monkeypatch.setenv("PATH", f"{make_cluster(tmp_path / 'bin')}:{os.environ['PATH']}")
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    nodes = ["hardware=multi_node", "trainer.accelerator=cpu", "trainer.devices=1", "trainer.num_nodes=2"]
+    slurm = ["hydra/launcher=slurm", "hydra.launcher.nodes=2", "hydra.launcher.gpus_per_node=null"]
+    preempted = kill(tmp_path, 2, "on_train_batch_start", "SIGUSR2")
+    assert call_script("train.py", *BASE, *nodes, *slurm, *preempted, "seed=1", cwd=tmp_path).status == 0
+    (run,) = (tmp_path / "jobs").glob("0-*")
+    assert (results(run)["status"], resumed(run)) == ("completed", 1)
+    (submission,) = (tmp_path / "jobs" / ".submitit").glob("*/*_submission.sh")
+    assert "#SBATCH --signal=USR2@300" in submission.read_text()
+    assert weights(two_processes / "jobs" / ONE) == weights(run)

@@ -1,0 +1,186 @@
+"""resume=RUN: wherever a training was ended, its weights and curves become those of one that was not, bit by bit."""
+
+import json
+import re
+import signal
+
+import pytest
+import torch
+from support.killing import Killed, kill
+from support.scripts import ROOT, TINY, TINY_MODEL, call_script, fork_script, results
+
+from unrolled.runs.reproduction import differences
+
+BASE = ["attention=gru_att", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "trainer.log_every_n_steps=2", "logger=csv"]
+BASE += ["data.grammar.pairs=100", "schedule=halve_on_plateau", "~callbacks.pictures", "~callbacks.attention_record"]
+OFTEN = ["callbacks.saving.steps=1"]  # 5 steps an epoch
+
+SETTINGS = {
+    "epochs": OFTEN,
+    "rarely": ["callbacks.saving.steps=4", "data.max_tokens=150"],  # 7 steps an epoch
+    "validations": [*OFTEN, "trainer.val_check_interval=3", "trainer.log_every_n_steps=1"],
+    "accumulation": [*OFTEN, "trainer.accumulate_grad_batches=2", "trainer.max_steps=5", "schedule=linear_decay"],
+    "early stopping": ["callbacks.early_stopping.mode=max", "callbacks.early_stopping.monitor=val/loss",
+                       "callbacks.early_stopping.patience=1", "trainer.max_epochs=4"],
+    "alignments": ["alignment=guide", "attention=coverage", "objective.doubly_stochastic=0.1"],
+    "stream": [*OFTEN, "data.stream=true", "data.stream_rows=9", "data.stream_steps=20"],
+}  # fmt: skip
+MOMENTS = [
+    ("epochs", 3, "on_train_batch_start"),
+    ("epochs", 5, "on_train_batch_start"),  # the first of an epoch
+    ("epochs", 5, "on_validation_end"),
+    ("epochs", 10, "on_test_batch_end"),
+    ("rarely", 2, "on_train_batch_end"),  # before any checkpoint
+    ("rarely", 6, "on_after_backward"),  # the last of an epoch
+    ("validations", 3, "on_train_batch_start"),  # the first after a validation
+    ("validations", 8, "on_validation_batch_end"),
+    ("accumulation", 2, "on_after_backward"),
+    ("early stopping", 10, "on_test_batch_end"),
+    ("alignments", 8, "on_train_batch_end"),
+    ("stream", 5, "on_after_backward"),
+]
+
+
+def arguments(setting):
+    base = BASE if setting != "stream" else stream()
+    given = {option.partition("=")[0]: option for option in [*base, *SETTINGS[setting]]}
+    return list(given.values())
+
+
+def stream():
+    model = ["model=rnn_lm", "model.embedding_size=8", "model.hidden_size=7", "model.dropout=0.2"]
+    without = [option for option in BASE if not option.startswith(("attention=", "model.", "data.grammar", "data.max"))]
+    text = [f"data.{split}={ROOT / 'README.md'}" for split in ("train", "val", "test")]
+    return [*without, *model, "data=monolingual_text", "tokenizer=word", *text]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The run folder of a setting that nothing has interrupted, trained when first asked for."""
+    folders = {}
+
+    def folder(setting):
+        if setting not in folders:
+            where = tmp_path_factory.mktemp("whole")
+            assert call_script("train.py", *arguments(setting), "hydra.run.dir=run", cwd=where).status == 0
+            folders[setting] = where / "run"
+        return folders[setting]
+
+    return folder
+
+
+def assert_same(run, whole):
+    for name in ("metrics.csv", "weights.safetensors"):
+        assert (run / name).read_bytes() == (whole / name).read_bytes(), name
+    one, other = results(run), results(whole)
+    changing = {"run", "train/target_tokens_per_second", "peak_memory_mib"}
+    assert {name: one[name] for name in one.keys() - changing} == {
+        name: other[name] for name in other.keys() - changing
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("setting", "step", "where"), MOMENTS)
+def test_a_killed_training_goes_on_as_if_it_had_not_stopped(setting, step, where, whole, tmp_path):
+    expected = whole(setting)
+    with pytest.raises(Killed):
+        call_script("train.py", *arguments(setting), "hydra.run.dir=run", *kill(tmp_path, step, where), cwd=tmp_path)
+    assert not (tmp_path / "run" / "results.json").exists()
+    done = call_script("train.py", "resume=run", cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    assert_same(tmp_path / "run", expected)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("how", "where"), [("SIGKILL", "on_after_backward"), ("SIGTERM", "on_train_batch_end")])
+def test_a_signal_ends_training_and_loses_nothing(how, where, whole, tmp_path):
+    given = [*arguments("rarely"), *kill(tmp_path, 9, where, how)]
+    ended = fork_script("train.py", *given, "hydra.run.dir=run", cwd=tmp_path)
+    assert ended == (-signal.SIGKILL if how == "SIGKILL" else 130)
+    if how == "SIGTERM":
+        assert results(tmp_path / "run")["status"] == "interrupted"
+        last = torch.load(tmp_path / "run" / "checkpoints" / "last.ckpt", weights_only=True)
+        assert last["global_step"] == 9  # the batch came to its end
+    assert call_script("train.py", "resume=run", cwd=tmp_path).status == 0
+    assert_same(tmp_path / "run", whole("rarely"))
+
+
+def test_an_interruption_waits_for_the_update_that_batches_are_gathered_for(whole, tmp_path):
+    """Gradients are in no checkpoint."""
+    given = [*arguments("accumulation"), *kill(tmp_path, 1, "on_after_backward", "SIGINT"), "hydra.run.dir=run"]
+    assert call_script("train.py", *given, cwd=tmp_path).status == 130
+    assert call_script("train.py", "resume=run", cwd=tmp_path).status == 0
+    assert_same(tmp_path / "run", whole("accumulation"))
+
+
+def test_a_run_that_moved_goes_on_where_it_stands(whole, tmp_path):
+    with pytest.raises(Killed):
+        call_script("train.py", *arguments("epochs"), "hydra.run.dir=run", *kill(tmp_path, 8, "on_train_batch_start"),
+                    cwd=tmp_path)  # fmt: skip
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").rename(tmp_path / "elsewhere" / "moved")
+    assert call_script("train.py", "resume=elsewhere/moved", cwd=tmp_path).status == 0
+    assert not (tmp_path / "run").exists()
+    assert_same(tmp_path / "elsewhere" / "moved", whole("epochs"))
+    provenance = json.loads((tmp_path / "elsewhere" / "moved" / "provenance.json").read_text(encoding="utf-8"))
+    assert len(provenance["resumed"]) == 1
+
+
+def test_a_completed_run_is_left_alone_or_trained_longer(whole, tmp_path):
+    shorter = [option for option in arguments("epochs") if "max_epochs" not in option]
+    call_script("train.py", *shorter, "trainer.max_epochs=1", "hydra.run.dir=run", cwd=tmp_path)
+    before = (tmp_path / "run" / "results.json").read_bytes()
+    again = call_script("train.py", "resume=run", cwd=tmp_path)
+    assert (again.status, re.search(r"^status +completed$", again.stdout, re.MULTILINE) is not None) == (0, True)
+    assert (tmp_path / "run" / "results.json").read_bytes() == before
+    assert call_script("train.py", "resume=run", "trainer.max_epochs=2", cwd=tmp_path).status == 0
+    assert_same(tmp_path / "run", whole("epochs"))
+
+
+def test_a_new_training_in_the_folder_of_another_starts_afresh(whole, tmp_path):
+    """The same folder without resume: nothing of the run before is taken up."""
+    with pytest.raises(Killed):
+        call_script("train.py", *arguments("epochs"), "seed=2", "hydra.run.dir=run",
+                    *kill(tmp_path, 8, "on_train_batch_start"), cwd=tmp_path)  # fmt: skip
+    call_script("train.py", *arguments("epochs"), "hydra.run.dir=run", cwd=tmp_path)
+    assert_same(tmp_path / "run", whole("epochs"))
+
+
+def test_a_run_is_reproduced_bit_by_bit(whole, tmp_path):
+    run = whole("epochs")
+    done = call_script("train.py", f"reproduce={run}", "hydra.run.dir=again", cwd=tmp_path)
+    assert (done.status, done.stdout.splitlines()[-1].split()[:2]) == (0, ["reproduction", "identical:"])
+    assert_same(tmp_path / "again", run)
+
+
+def test_what_a_reproduction_changes_is_named():
+    before = {"run": "a", "test/bleu": 20.0, "steps": 5, "only": 1, "status": "completed"}
+    after = {"run": "b", "test/bleu": 20.5, "steps": 5, "status": "completed", "new": "x"}
+    assert differences(before, after) == {
+        "test/bleu": "20.0 before, 20.5 now: +0.5",
+        "only": "1 before, None now",
+        "new": "None before, x now",
+    }
+    assert differences(before, before | {"peak_memory_mib": 3}) == {}
+
+
+def test_what_cannot_be_resumed_is_refused_in_one_line(whole, tmp_path):
+    trained, diverged = tmp_path / "trained", tmp_path / "diverged"
+    for folder in (trained, diverged):
+        folder.mkdir()
+        for name in ("config.yaml", "results.json"):
+            (folder / name).write_bytes((whole("epochs") / name).read_bytes())
+    (diverged / "results.json").write_text('{"status": "diverged"}', encoding="utf-8")
+    for options, words in (
+        (["resume=nowhere"], ["nowhere", "config.yaml"]),
+        ([f"resume={diverged}"], ["diverged", "optimizer.lr"]),
+        ([f"reproduce={diverged}"], ["did not complete"]),
+        ([f"reproduce={trained}", "seed=2"], ["seed=2", "own options"]),
+        ([f"resume={trained}", "model=bahdanau"], ["model=bahdanau", "trainer.max_epochs"]),
+        ([f"resume={trained}", "trainer.precision=bf16-mixed"], ["trainer.precision", "own options"]),
+    ):
+        done = call_script("train.py", *options, cwd=tmp_path)
+        assert done.status == 2
+        (line,) = done.stderr.splitlines()
+        assert all(word in line for word in words), line
+    assert not (tmp_path / "nowhere").exists()

@@ -1,0 +1,91 @@
+"""sweep=optuna: a study in the sweep's folder, which goes on where it was interrupted."""
+
+import builtins
+import logging
+import math
+
+import pytest
+import yaml
+from support.killing import Killed, kill
+from support.scripts import TINY, TINY_MODEL, call_script, results
+
+optuna = pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::DeprecationWarning:sqlalchemy.*", "ignore::DeprecationWarning:optuna.*"
+)
+
+BASE = [*TINY, *TINY_MODEL, "trainer.max_epochs=1", "data.grammar.pairs=60", "logger=csv", "sweep=optuna"]
+BASE += ["~callbacks.pictures", "~callbacks.attention_record"]
+SPACE = ["model.readout_dropout=interval(0,0.5)", "optimizer.lr=tag(log,interval(1e-3,1e-1))"]
+
+
+def study(folder):
+    return optuna.load_study(study_name="unrolled", storage=f"sqlite:///{folder}/study.db")
+
+
+def search(folder, *options, trials=3):
+    return call_script("train.py", *BASE, *options, f"hydra.sweeper.n_trials={trials}", "sweep.dir=study", cwd=folder)
+
+
+@pytest.mark.slow
+def test_a_study_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path, caplog):
+    once, killed = tmp_path / "once", tmp_path / "killed"
+    for folder in (once, killed):
+        folder.mkdir()
+    assert search(once, *SPACE).status == 0
+    marked = kill(killed, 2, "on_train_batch_start")
+    with pytest.raises(Killed):
+        search(killed, *SPACE, *marked)
+    assert [trial.state.name for trial in study(killed / "study").trials] == ["RUNNING"]
+    assert search(killed, *SPACE, *marked, trials=2).status == 0
+    with caplog.at_level(logging.INFO):
+        assert search(killed, *SPACE, *marked).status == 0  # more trials
+    one, other = (study(folder / "study").trials for folder in (once, killed))
+    assert [(trial.number, trial.params, trial.value) for trial in one] == [
+        (trial.number, trial.params, trial.value) for trial in other
+    ]
+    runs = sorted((killed / "study").glob("*/results.json"))
+    assert [results(run.parent)["val/bleu"] for run in runs] == [trial.value for trial in other]
+    assert len({str(trial.params) for trial in other}) == 3
+    found = yaml.safe_load((killed / "study" / "optimization_results.yaml").read_text(encoding="utf-8"))
+    best = max(other, key=lambda trial: trial.value)
+    assert (found["best_value"], found["best_params"], found["best_trial"]) == (best.value, best.params, best.number)
+    assert any(f"the best of 3 trials is {best.number}" in message for message in caplog.messages)
+    refused = search(killed, "optimizer.lr=interval(1e-3,1e-1)", *marked)
+    assert refused.status == 2
+    assert "holds a study of other options (model.readout_dropout=interval(0,0.5), optimizer.lr=" in refused.stderr
+
+
+@pytest.mark.slow
+def test_a_diverged_run_is_a_failed_trial(tmp_path):
+    sgd = ["optimizer=sgd", "trainer.gradient_clip_val=null", "callbacks.diverged.every=1"]
+    refused = search(tmp_path, *sgd, "optimizer.lr=choice(1e29,1e30)", trials=1)
+    assert refused.status == 2
+    assert "no trial has a value; see the runs in study" in refused.stderr
+    (run,) = (tmp_path / "study").glob("0-*")
+    assert results(run)["status"] == "diverged"
+
+
+def test_what_is_given_is_not_searched(tmp_path):
+    """The space of conf/sweep/optuna.yaml, but for an option on the command line."""
+    options = [option for option in BASE if not option.startswith("model.encoder_size")]
+    done = call_script(
+        "train.py", *options, "hydra.sweeper.n_trials=1", "sweep.dir=study", "optimizer.lr=0.002", cwd=tmp_path
+    )
+    assert done.status == 0
+    (trial,) = study(tmp_path / "study").trials
+    assert set(trial.params) == {"model.encoder_size", "model.readout_dropout"}
+    assert math.isfinite(trial.value)
+
+
+def test_without_optuna_one_line_says_what_to_install(tmp_path, monkeypatch):
+    def missing(name, *arguments, **options):
+        if name == "optuna":
+            raise ImportError(name)
+        return real(name, *arguments, **options)
+
+    real = builtins.__import__
+    monkeypatch.setattr(builtins, "__import__", missing)
+    refused = search(tmp_path, *SPACE)
+    assert refused.status == 2
+    assert 'pip install -e ".[sweep]"' in refused.stderr

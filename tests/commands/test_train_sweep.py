@@ -1,0 +1,131 @@
+"""The same sweep again in its folder: what is done is left alone, the rest is done, and nothing is done twice."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+from contextlib import nullcontext
+
+import pytest
+import yaml
+from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import setup_globals
+from support.killing import kill
+from support.scripts import ROOT, TINY, TINY_MODEL, call_script, fork_script, results
+
+from unrolled.configuration.values import register_resolvers
+from unrolled.training.ranks import run_ranks
+
+BASE = [*TINY, *TINY_MODEL, "trainer.max_epochs=2", "data.grammar.pairs=100", "logger=csv"]
+BASE += ["~callbacks.pictures", "~callbacks.attention_record"]
+SWEEP = ["-m", *BASE, "seed=1,2", "sweep.dir=jobs"]
+ONE, TWO = "0-cgru-bahdanau-reorder-seed1", "1-cgru-bahdanau-reorder-seed2"
+
+
+def stamps(folder):
+    return {path.parent.name: path.stat().st_mtime_ns for path in sorted(folder.glob("*/results.json"))}
+
+
+@pytest.mark.slow
+def test_a_sweep_killed_in_its_second_job_is_completed(tmp_path):
+    again = [*SWEEP, *kill(tmp_path, 8, "on_train_batch_start", "SIGKILL", seed=2)]
+    assert fork_script("train.py", *again, cwd=tmp_path) == -signal.SIGKILL
+    before = stamps(tmp_path / "jobs")
+    assert list(before) == [ONE]
+    assert call_script("train.py", *again, cwd=tmp_path).status == 0
+    after = stamps(tmp_path / "jobs")
+    assert list(after) == [ONE, TWO]
+    assert after[ONE] == before[ONE]
+    assert results(tmp_path / "jobs" / TWO)["status"] == "completed"
+    provenance = json.loads((tmp_path / "jobs" / TWO / "provenance.json").read_text(encoding="utf-8"))
+    assert len(provenance["resumed"]) == 1
+    other = call_script("train.py", *[option for option in again if "max_epochs" not in option], cwd=tmp_path)
+    assert other.status == 2
+    assert f"{ONE} holds another configuration" in other.stderr
+
+
+@pytest.mark.slow
+def test_a_failed_job_is_trained_anew(tmp_path):
+    again = [*SWEEP, *kill(tmp_path, 8, "on_train_batch_start", "Failed", seed=1)]
+    with pytest.raises(ValueError, match="by a test"):
+        call_script("train.py", *again, cwd=tmp_path)
+    assert results(tmp_path / "jobs" / ONE)["status"] == "failed"
+    assert call_script("train.py", *again, cwd=tmp_path).status == 0
+    assert [results(tmp_path / "jobs" / job)["status"] for job in (ONE, TWO)] == ["completed", "completed"]
+    provenance = json.loads((tmp_path / "jobs" / ONE / "provenance.json").read_text(encoding="utf-8"))
+    assert "resumed" not in provenance
+
+
+@pytest.mark.slow
+def test_an_interrupted_sweep_ends_and_says_how_to_go_on(tmp_path, caplog):
+    again = [*SWEEP, *kill(tmp_path, 2, "on_train_batch_start", "SIGINT", seed=1)]
+    with caplog.at_level("INFO"):
+        assert call_script("train.py", *again, cwd=tmp_path).status == 130
+    assert any("the same command with sweep.dir=jobs goes on" in message for message in caplog.messages)
+    assert results(tmp_path / "jobs" / ONE)["status"] == "interrupted"
+    assert not (tmp_path / "jobs" / TWO).exists()
+
+
+@pytest.mark.slow
+def test_a_diverged_job_is_recorded_and_the_sweep_goes_on(tmp_path):
+    diverging = ["optimizer=sgd", "optimizer.lr=1e30,0.1", "trainer.gradient_clip_val=null"]
+    diverging += ["callbacks.diverged.every=1"]
+    sweep = ["-m", *BASE, *diverging, "sweep.dir=jobs"]
+    assert call_script("train.py", *sweep, cwd=tmp_path).status == 0
+    first, second = sorted(path.parent for path in (tmp_path / "jobs").glob("*/results.json"))
+    assert [results(job)["status"] for job in (first, second)] == ["diverged", "completed"]
+    before = stamps(tmp_path / "jobs")
+    assert call_script("train.py", *sweep, cwd=tmp_path).status == 0
+    assert stamps(tmp_path / "jobs") == before
+
+
+@pytest.mark.slow
+def test_out_of_memory_is_tried_once_more_with_half_the_batches(tmp_path):
+    full = kill(tmp_path, 3, "on_after_backward", "Full")
+    sweep = ["-m", *BASE, *full, "seed=1", "sweep.dir=jobs"]
+    done = call_script("train.py", *sweep, cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    run = tmp_path / "jobs" / ONE
+    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    assert (config["data"]["max_tokens"], config["data"]["module"]["max_tokens"]) == (100, 100)
+    assert config["trainer"]["accumulate_grad_batches"] == 2
+    assert results(run)["status"] == "completed"
+    before = stamps(tmp_path / "jobs")
+    assert call_script("train.py", *sweep, cwd=tmp_path).status == 0  # again, it is the same job all the same
+    assert stamps(tmp_path / "jobs") == before
+
+
+@pytest.mark.parametrize(("status", "error"), [(75, MemoryError), (3, SystemExit), (0, None)])
+def test_processes_that_are_out_of_memory_say_so_by_their_status(status, error, tmp_path):
+    script = tmp_path / "rank.py"
+    script.write_text(f"import os, sys; sys.exit({status} if os.environ['RANK'] == '1' else 0)")
+    with pytest.raises(error) if error else nullcontext():
+        run_ranks(script, {}, 2)
+
+
+@pytest.mark.slow
+def test_the_processes_of_torchrun_share_one_folder(tmp_path):
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", str(ROOT / "src" / "train.py")]
+    given = [*torchrun, *BASE, "hardware=ddp_cpu", "trainer.max_epochs=1", "cache=cache"]
+    given = [option for option in given if option != "trainer.max_epochs=2"]
+    done = subprocess.run(given, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "outputs" / "cgru-bahdanau-reorder").iterdir()
+    assert (results(run)["status"], results(run)["steps"]) == ("completed", 3)
+    assert (run / "config.yaml").is_file()
+
+
+def test_what_starts_in_the_same_second_has_a_folder_of_its_own():
+    """Of two runs and two sweeps, whatever the time."""
+    setup_globals()
+    register_resolvers()
+    names = []
+    for _ in range(2):
+        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+            config = compose("train", return_hydra_config=True)
+        HydraConfig.instance().set_config(config)
+        names += [config.hydra.run.dir, config.hydra.sweep.dir]
+    timeless = [re.fullmatch(r"outputs/.*/\d{4}-\d\d-\d\d_\d\d-\d\d-\d\d-([0-9a-f]{6})", name) for name in names]
+    assert len({found and found[1] for found in timeless}) == 4, names

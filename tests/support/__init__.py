@@ -1,0 +1,1 @@
+"""What tests share: running the scripts, runs and models to look at, and the equations again, written plainly."""

@@ -1,0 +1,53 @@
+"""A callback that ends a training in the middle, once: ``+callbacks.kill._target_=support.killing.Kill``."""
+
+import os
+import signal
+from pathlib import Path
+
+import torch
+from lightning.pytorch.callbacks import Callback
+
+
+class Killed(BaseException):
+    """What nothing catches and nothing is saved for."""
+
+
+RAISED = {"Killed": Killed, "Failed": ValueError, "Full": torch.OutOfMemoryError}
+
+
+class Kill(Callback):
+    """At ``step`` in the hook ``where`` of the run ``seed``, once (then there is ``marker``): a signal, or RAISED."""
+
+    def __init__(self, *, marker: str, step: int, where: str, how: str, seed: int, run: int):
+        self.marker, self.step, self.how = Path(marker), step, how
+        if seed in (run, 0):
+            setattr(self, where, self._kill)
+
+    def _kill(self, trainer, *_):
+        if trainer.global_step < self.step or self.marker.exists():
+            return
+        self.marker.touch()
+        if self.how in RAISED:
+            raise RAISED[self.how]("by a test")
+        os.kill(os.getpid(), getattr(signal, self.how))
+
+
+def kill(folder: Path, step: int, where: str, how: str = "Killed", seed: int = 0) -> list[str]:
+    """The options for train.py; seed: of the run that is ended, 0 for any."""
+    options = {
+        "_target_": "support.killing.Kill",
+        "marker": folder / "killed",
+        "step": step,
+        "where": where,
+        "how": how,
+    }
+    options |= {"how": how, "seed": seed, "run": "${seed}"}
+    return [f"+callbacks.kill.{name}={value}" for name, value in options.items()]
+
+
+class Threads(Callback):
+    """Writes into the file ``threads`` how many of them torch has."""
+
+    def on_train_start(self, trainer, module):
+        with Path("threads").open("a") as file:
+            file.write(f"{torch.get_num_threads()}\n")

@@ -1,0 +1,129 @@
+"""Running the project's scripts as a user does, for the end-to-end tests."""
+
+import io
+import json
+import os
+import runpy
+import subprocess
+import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import chdir, redirect_stderr, redirect_stdout
+from pathlib import Path
+from typing import NamedTuple
+from unittest.mock import patch
+
+from hydra._internal.hydra import Hydra
+from hydra.types import RunMode
+
+TESTS = Path(__file__).resolve().parents[1]
+ROOT = TESTS.parent
+
+# A corpus and a model so small that a run takes seconds
+TINY = [f"data.{option}" for option in ["grammar.pairs=200", "grammar.validation_pairs=12", "grammar.test_pairs=11"]]
+TINY += [f"data.{option}" for option in ["grammar.max_length=9", "grammar.vocabulary_size=40", "max_tokens=200"]]
+TINY_MODEL = ["model.embedding_size=8", "model.encoder_size=6", "model.decoder_size=12"]
+
+
+def run_script(
+    script: str, *arguments: str, cwd: Path, status: int | None = 0, text: str | None = None, **environment: str | None
+) -> subprocess.CompletedProcess[str]:
+    """Run src/``script`` in ``cwd``; the test fails if it does not end with ``status``.
+
+    environment: variables of it, None for one that is not there.
+    """
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB", "UNROLLED_C"))}
+    given = clean | {"OMP_NUM_THREADS": "1", "NETRC": os.devnull} | environment
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "src" / script), *arguments],
+        cwd=cwd,
+        env={name: value for name, value in given.items() if value is not None},
+        input=text or "",
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=300,
+    )
+    if status is not None:
+        assert done.returncode == status, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
+    return done
+
+
+def _mode(hydra: Hydra, config_name: str, overrides: list[str]) -> RunMode | None:
+    """Whether conf/ says that this is a sweep; Hydra would compose the whole configuration to see."""
+    return RunMode.MULTIRUN if "sweep=optuna" in overrides else None
+
+
+class Called(NamedTuple):
+    """How a script ended: exit status, and what it wrote."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "") -> Called:
+    """Run src/``script`` as `run_script` does, but inside this process: seconds quicker. An error is raised.
+
+    Without the log, which pytest keeps, and without figures/curves.png, which takes longer than a tiny training.
+    """
+    out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
+    status = 0
+    with (
+        patch.object(sys, "argv", [str(ROOT / "src" / script), *arguments]),
+        patch.object(
+            sys, "stdin", io.TextIOWrapper(io.BytesIO(text if isinstance(text, bytes) else text.encode()), "utf-8")
+        ),
+        patch.dict(os.environ, {"NETRC": os.devnull, "UNROLLED_CACHE": str(cwd / "cache")}),
+        patch("unrolled.training.run.save_curves"),
+        patch.object(Hydra, "get_mode", _mode),
+        chdir(cwd),
+        redirect_stdout(out),
+        redirect_stderr(err),
+    ):
+        for name in [name for name in os.environ if name.startswith("WANDB")]:
+            del os.environ[name]
+        try:
+            runpy.run_path(sys.argv[0], run_name="__main__")
+        except SystemExit as end:
+            status = int(end.code or 0)
+    out.flush()
+    return Called(status, out.buffer.getvalue().decode(), err.getvalue())
+
+
+def fork_script(script: str, *arguments: str, cwd: Path) -> int:
+    """Run src/``script`` in a process of its own, which begins as a copy of this one; returns how that ended.
+
+    As `call_script`, for scripts that signals end. A status, or the number of a signal with a minus.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12, of threads: the copy has none
+        process = os.fork()
+    if process == 0:
+        status = 70
+        try:
+            status = call_script(script, *arguments, cwd=cwd).status
+        finally:
+            os._exit(status)
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def write_pair(folder: Path, name: str, source: Sequence[str], target: Sequence[str]) -> str:
+    """Write ``name``.source and ``name``.target; returns the option's value '[SOURCE,TARGET]'."""
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = [folder / f"{name}.{side}" for side in ("source", "target")]
+    for path, lines in zip(paths, (source, target), strict=True):
+        path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return f"[{paths[0]},{paths[1]}]"
+
+
+def train(cwd: Path, *arguments: str, folder: str = "run") -> Path:
+    """Train into ``cwd``/``folder``, inside this process, and return that folder."""
+    done = call_script("train.py", *arguments, f"hydra.run.dir={folder}", cwd=cwd)
+    assert done.status == 0, done.stderr
+    return cwd / folder
+
+
+def results(folder: Path) -> dict:
+    """results.json of a run folder."""
+    return json.loads((folder / "results.json").read_text(encoding="utf-8"))

@@ -1,0 +1,141 @@
+"""Every YAML file of conf/ composes and runs a training step; a file that is added is tested without a word here."""
+
+import inspect
+from pathlib import Path
+
+import lightning
+import pytest
+from hydra import compose, initialize_config_dir
+from support.scripts import ROOT, TINY, TINY_MODEL, call_script, results, write_pair
+
+CONF = ROOT / "conf"
+SCRIPTS = sorted(path.stem for path in CONF.glob("*.yaml"))
+CHOICES = sorted((path.parent.name, path.stem) for path in CONF.glob("*/*.yaml"))
+MODELS = [choice for group, choice in CHOICES if group == "model"]
+ATTENTIONS = [choice for group, choice in CHOICES if group == "attention"]
+LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm", "ngram_lm"}
+WITHOUT_ATTENTION = {"encoder_decoder", *LANGUAGE_MODELS}
+NEEDS_GPU = {"gpu", "gpu_bf16", "gpu_fp16", "multi_gpu", "multi_node"}
+
+TINY_LM = ["model=rnn_lm", "model.embedding_size=8", "model.hidden_size=7"]
+STEP = ["trainer.max_steps=1", "trainer.limit_val_batches=1", "trainer.limit_test_batches=1", "logger=csv"]
+STEP += ["hydra.run.dir=run"]
+NO_PICTURES = ["~callbacks.pictures", "~callbacks.attention_record"]  # they take half of the time
+
+SENTENCES = ["two men walk", "a dog sleeps here", "the small dog walks", "two dogs and a man sleep"]
+SAETZE = ["zwei männer gehen", "ein hund schläft hier", "der kleine hund geht", "zwei hunde und ein mann schlafen"]
+
+
+def arguments(choice: str, folder: Path) -> list[str]:
+    """What a tiny run with this choice needs beside it."""
+    text = {split: write_pair(folder, split, SENTENCES, SAETZE) for split in ("train", "val", "test")}
+    if choice == "multi30k":
+        for split in ("train", "val", "test_2016_flickr"):
+            for language, lines in (("en", SENTENCES), ("de", SAETZE)):
+                (folder / f"{split}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return [*TINY_MODEL, f"data.root={folder}"]
+    if choice == "parallel_text":
+        return [*TINY_MODEL, *(f"data.{split}={pair}" for split, pair in text.items())]
+    if choice == "monolingual_text":
+        return [*TINY_LM, *(f"data.{split}={folder / split}.target" for split in text)]
+    if choice == "wikitext2":  # the data, and the experiment
+        for split in ("train", "valid", "test"):
+            (folder / f"wiki.{split}.tokens").write_text("\n".join(SENTENCES * 9) + "\n", encoding="utf-8")
+        return ["model=rnn_lm", *TINY_LM[1:], "model.hidden_size=8", f"data.root={folder}"]
+    if choice == "language_modeling":
+        return [*TINY, *TINY_LM]
+    if choice in ("counting", "none"):  # no optimizer, no schedule
+        return [*TINY, "model=ngram_lm"]
+    if choice == "vanishing_gradients":
+        return [*TINY, *TINY_LM[1:], "data.grammar.min_length=5"]
+    return [*TINY, *TINY_MODEL]
+
+
+# in test_cli.py and test_score.py: models with attentions, ensembles of trained runs, what score.py shows of them;
+# in test_optuna.py: sweeps
+ELSEWHERE = {"model", "attention", "ensemble", "detail", "sweep"}
+ONE_PROCESS = [pair for pair in CHOICES if pair[0] not in ELSEWHERE and pair[1] not in NEEDS_GPU | {"ddp_cpu"}]
+
+
+@pytest.mark.parametrize(("group", "choice"), ONE_PROCESS)
+def test_every_choice_runs_one_step(group, choice, tmp_path):
+    more = [argument for argument in arguments(choice, tmp_path) if argument != f"{group}={choice}"]
+    logger = [] if group == "logger" else ["logger=csv"]
+    step = [option for option in STEP if option != "logger=csv"] + logger
+    pictures = [] if group == "callbacks" else NO_PICTURES[: 1 if "model=ngram_lm" in more else 2]
+    done = call_script("train.py", f"{group}={choice}", *more, *step, *pictures, cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    run = results(tmp_path / "run")
+    assert (run["status"], run["steps"]) == ("completed", 1)
+    assert run.get(group, choice) == choice
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_every_script_composes(script):
+    assert (ROOT / "src" / f"{script}.py").is_file()
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        assert compose(script)
+
+
+@pytest.mark.parametrize("choice", sorted(choice for group, choice in CHOICES if group == "hardware"))
+def test_every_hardware_gives_arguments_of_the_trainer(choice):
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        trainer = compose("train", [f"hardware={choice}"]).trainer
+        plain = compose("train", ["hardware=auto"]).trainer
+    names = {str(name) for name in trainer if name not in ("_target_", "_partial_")}
+    assert names <= set(inspect.signature(lightning.Trainer).parameters)
+    if choice in NEEDS_GPU:
+        assert trainer.accelerator == "gpu"
+    if choice != "auto":
+        assert trainer != plain
+    # our batches are divided among processes already
+    assert ("strategy" in trainer) == (trainer.get("use_distributed_sampler", True) is False)
+
+
+@pytest.mark.parametrize(
+    ("model", "attention"),
+    [
+        (model, attention)
+        for model in MODELS
+        for attention in ATTENTIONS
+        if (model in WITHOUT_ATTENTION) != (attention == "none")
+    ],
+)
+def test_a_model_and_an_attention_that_do_not_go_together_are_refused(model, attention, tmp_path):
+    sizes = {"ngram_lm": []}.get(model, TINY_LM[1:] if model in LANGUAGE_MODELS else TINY_MODEL)
+    done = call_script("train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *STEP, cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert "attention" in line
+
+
+def test_dot_attention_says_which_sizes_it_needs(tmp_path):
+    sizes = ["model.encoder_size=5", "model.decoder_size=7"]
+    done = call_script("train.py", "attention=dot", *TINY, *sizes, *STEP, cwd=tmp_path)
+    assert done.status == 2
+    (line,) = done.stderr.splitlines()
+    assert "7" in line
+    assert "10" in line
+
+
+@pytest.mark.parametrize("attention", ["bahdanau", "dot"])
+def test_options_of_an_attention_are_given_on_the_command_line(attention, tmp_path):
+    """attention.size=... changes the model; where the attention has no size it is a mistake."""
+    done = call_script(
+        "train.py", f"attention={attention}", "attention.size=5", *TINY, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path
+    )
+    assert done.status == (0 if attention == "bahdanau" else 2)
+    if attention == "dot":
+        assert "attention.size: there is no such option" in done.stderr
+    else:
+        small = results(tmp_path / "run")["parameters"]
+        call_script("train.py", "attention=bahdanau", *TINY, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path)
+        assert results(tmp_path / "run")["parameters"] > small
+
+
+def test_options_of_the_optimizer_reach_it(tmp_path):
+    more = ["optimizer=sgd", "optimizer.lr=0.25", "optimizer.weight_decay=0.5"]
+    assert call_script("train.py", *more, *TINY, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path).status == 0
+    curves = (tmp_path / "run" / "metrics.csv").read_text(encoding="utf-8")
+    assert "lr-SGD" in curves
+    assert "0.25" in curves
