@@ -1,0 +1,36 @@
+"""What README, CONTRIBUTING and docs/ refer to exists: linked pages and their headings, files of the repository."""
+
+import re
+
+import pytest
+from scripts import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+ROOMS = "|".join(sorted(path.name for path in (ROOT / "src" / "unrolled").iterdir() if path.is_dir()))
+CODE = re.compile(r"```.*?```", re.DOTALL)
+
+
+def anchor(heading: str) -> str:
+    """As GitHub makes it: lower case, punctuation gone, spaces as hyphens."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    for link in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
+        path, _, heading = link.partition("#")
+        linked = (page.parent / path).resolve() if path else page
+        assert linked.exists(), f"{page.name}: there is no {link}"
+        if heading:
+            headings = re.findall(r"^#+ (.*)$", CODE.sub("", linked.read_text(encoding="utf-8")), flags=re.MULTILINE)
+            assert heading in map(anchor, headings), f"{page.name}: {path or page.name} has no heading #{heading}"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
+def test_files_that_are_named_exist(page):
+    """``src/...``, ``conf/...`` and files of a room, such as ``models/attention.py``, in running text."""
+    text = CODE.sub("", page.read_text(encoding="utf-8"))
+    for name in re.findall(rf"`((?:src|conf|benchmarks|docs|tests|{ROOMS})/[\w/.-]+\.(?:py|yaml|md|html))`", text):
+        room = ROOT / "src" / "unrolled" / name
+        assert (ROOT / name).exists() or room.exists(), f"{page.name}: there is no {name}"
