@@ -1,56 +1,139 @@
-"""Files and folders that appear whole or not at all, also when two processes make the same one at once."""
+"""The one writer of what must survive: files and folders that appear whole or not at all, whatever ends the process.
+
+A file is made beside its place, flushed to the disk and renamed; then the folder is flushed too, so that a machine that
+loses its power has the old file or the new one. What a killed writer leaves behind has a name by which it is known.
+"""
 
 import os
+import re
 import secrets
 import shutil
-import tempfile
+import socket
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from unrolled.errors import UserError
+
+DAY = 86_400.0  # seconds after which what a writer of whom nothing is known has not touched is left behind
+_BEGAN = time.time()
+_PARTIAL = re.compile(r"\.(?P<name>.*)\.(?P<host>[^.]*)-(?P<process>\d+)-[0-9a-f]{16}\.partial")
 
 
 @contextmanager
 def appearing(path: Path) -> Iterator[Path]:
     """A free path beside ``path`` at which the block makes a file or a folder; it then becomes ``path``.
 
-    If the block fails, nothing remains. If another process was first with a folder, that one stays: what is cached
-    under a name is the same whoever made it. UserError: the folder around it cannot be made.
+    If the block fails, nothing remains and what was at ``path`` stays. If another process was first with a folder, that
+    one stays: what is cached under a name is the same whoever made it. UserError: the folder around it cannot be made.
+    OSError, as of a full disk, has the name of the file it is about.
     """
+    partial = path.with_name(f".{path.name[:40]}.{_host()}-{os.getpid()}-{secrets.token_hex(8)}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as problem:
-        raise UserError(f"{path.parent}: cannot be made ({problem.strerror}); give another cache folder") from problem
-    partial = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError, PermissionError) as problem:
+            raise UserError(f"{path.parent}: cannot be made ({problem.strerror}); give another folder") from problem
         yield partial
+        _flush(partial)
+        if partial.is_file():
+            partial.chmod(0o644)
         try:
             os.replace(partial, path)
         except OSError:
             if not path.is_dir():
                 raise
+        _flush_names(path.parent)
+    except OSError as problem:
+        if problem.filename in (None, str(partial)):
+            raise OSError(problem.errno, problem.strerror, str(path)) from problem
+        raise
     finally:
-        if partial.is_dir():
-            shutil.rmtree(partial)
-        else:
-            partial.unlink(missing_ok=True)
+        _remove(partial)
+
+
+def write_bytes(path: Path, content: bytes | memoryview) -> None:
+    """Write ``content`` to ``path``."""
+    with appearing(path) as partial:
+        partial.write_bytes(content)
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 ``text`` to ``path`` so that a reader sees the old file or the new one, never half of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    """Write ``text`` to ``path``, in UTF-8."""
+    write_bytes(path, text.encode())
 
 
 def write_lines(path: Path, lines: list[str]) -> None:
     """One line each; a line break inside a line becomes a space."""
     write_text(path, "".join(line.replace("\r", " ").replace("\n", " ") + "\n" for line in lines))
+
+
+def flush(path: Path) -> None:
+    """Let what was written to the file ``path`` be on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def clean(folder: Path) -> None:
+    """Remove from ``folder`` and the folders in it what writers left that have been killed."""
+    for inside, folders, files in os.walk(folder):
+        for name in [*folders, *files]:
+            found = _PARTIAL.fullmatch(name)
+            if found is not None and _is_left(Path(inside, name), found["host"], int(found["process"])):
+                _remove(Path(inside, name))
+        folders[:] = [name for name in folders if not name.startswith(".")]
+
+
+def _is_left(path: Path, host: str, process: int) -> bool:
+    """Whether nobody writes to ``path`` any more, as far as one can know."""
+    try:
+        touched = path.stat().st_mtime
+    except FileNotFoundError:
+        return False
+    if time.time() - touched > DAY:
+        return True
+    if process == os.getpid():  # in a container a process may have the number of the one before it
+        return host == _host() and touched < _BEGAN
+    return host == _host() and not is_alive(process)
+
+
+def is_alive(process: int) -> bool:
+    """Whether there is a process of this number on this machine."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:  # somebody else's
+        return True
+    return True
+
+
+def _host() -> str:
+    return socket.gethostname().partition(".")[0][:40]
+
+
+def _flush(path: Path) -> None:
+    if not path.is_dir():
+        flush(path)
+        return
+    for inside, _, files in os.walk(path):
+        for name in files:
+            flush(Path(inside, name))
+        _flush_names(Path(inside))
+
+
+def _flush_names(folder: Path) -> None:
+    with suppress(OSError):  # not every system and file system can
+        flush(folder)
+
+
+def _remove(path: Path) -> None:
+    with suppress(OSError):
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)

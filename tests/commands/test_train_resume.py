@@ -1,8 +1,11 @@
 """resume=RUN: wherever a training was ended, its weights and curves become those of one that was not, bit by bit."""
 
 import json
+import os
 import re
 import signal
+import tempfile
+from pathlib import Path
 
 import pytest
 import torch
@@ -111,6 +114,32 @@ def test_an_interruption_waits_for_the_update_that_batches_are_gathered_for(whol
     assert call_script("train.py", *given, cwd=tmp_path).status == 130
     assert call_script("train.py", "resume=run", cwd=tmp_path).status == 0
     assert_same(tmp_path / "run", whole("accumulation"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("deadly", [True, False])
+def test_the_last_checkpoint_stays_until_the_next_is_whole(deadly, whole, tmp_path, monkeypatch):
+    """Killed in the middle of writing one, or the disk is full; where temporary files lie on another disk."""
+    elsewhere = Path(tempfile.mkdtemp(dir="/dev/shm" if Path("/dev/shm").is_dir() else None))
+    monkeypatch.setenv("TMPDIR", str(elsewhere))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    limit = (whole("rarely") / "checkpoints" / "last.ckpt").stat().st_size * 3 // 4
+    full = {"_target_": "killing.Full", "step": 7, "limit": limit, "deadly": deadly}
+    given = [*arguments("rarely"), *(f"+callbacks.full.{name}={value}" for name, value in full.items())]
+    ended = fork_script("train.py", *given, "hydra.run.dir=run", cwd=tmp_path)
+    assert ended == (-signal.SIGXFSZ if deadly else 1)
+    assert os.listdir(elsewhere) == []
+    monkeypatch.undo()
+    elsewhere.rmdir()
+    last = tmp_path / "run" / "checkpoints" / "last.ckpt"
+    assert torch.load(last, weights_only=True)["global_step"] == 6
+    left = [path for path in last.parent.iterdir() if path.name.startswith(".")]
+    assert len(left) == deadly
+    config = (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8").replace(f"limit: {limit}", "limit: -1")
+    (tmp_path / "run" / "config.yaml").write_text(config, encoding="utf-8")
+    assert call_script("train.py", "resume=run", cwd=tmp_path).status == 0
+    assert not list((tmp_path / "run").rglob(".*"))
+    assert_same(tmp_path / "run", whole("rarely"))
 
 
 def test_a_run_that_moved_goes_on_where_it_stands(whole, tmp_path):

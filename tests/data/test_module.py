@@ -240,7 +240,7 @@ def test_what_is_not_made_does_not_appear(tmp_path):
 
 def test_a_cache_that_cannot_be_made_is_a_mistake(tmp_path):
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(UserError, match=r"cannot be made.*another cache folder"):
+    with pytest.raises(UserError, match=r"cannot be made.*another folder"):
         module(tmp_path)
 
 

@@ -1,6 +1,7 @@
 """A callback that ends a training in the middle, once: ``+callbacks.kill._target_=support.killing.Kill``."""
 
 import os
+import resource
 import signal
 from pathlib import Path
 
@@ -51,3 +52,15 @@ class Threads(Callback):
     def on_train_start(self, trainer, module):
         with Path("threads").open("a") as file:
             file.write(f"{torch.get_num_threads()}\n")
+
+
+class Full(Callback):
+    """From ``step`` on no file becomes larger than ``limit`` bytes; ``deadly``: who tries is killed, in the middle."""
+
+    def __init__(self, *, step: int, limit: int, deadly: bool):
+        self.step, self.limit, self.deadly = step, limit, deadly
+
+    def on_train_batch_end(self, trainer, *_):
+        if trainer.global_step >= self.step:
+            signal.signal(signal.SIGXFSZ, signal.SIG_DFL if self.deadly else signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, resource.RLIM_INFINITY))

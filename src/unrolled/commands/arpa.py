@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 from omegaconf import DictConfig
-from safetensors.torch import save_model
 
 from unrolled.configuration.command import command
 from unrolled.configuration.load import load_ngrams
@@ -16,6 +15,7 @@ from unrolled.configuration.values import to_yaml
 from unrolled.errors import UserError
 from unrolled.files import write_text
 from unrolled.ngram.arpa import load_arpa, save_arpa
+from unrolled.runs.weights import save_weights
 from unrolled.text.tokenizer import save_tokenizers
 
 
@@ -34,6 +34,6 @@ def main(config: DictConfig) -> None:
     model, tokenizer = load_arpa(config.file)
     config.imported.model.order = model.order
     save_tokenizers(folder / "tokenizer", None, tokenizer)
-    save_model(model, str(folder / "weights.safetensors"))
+    save_weights(model, folder / "weights.safetensors")
     write_text(folder / "config.yaml", to_yaml(config.imported))
     sys.stdout.write(f"{folder}\n")

@@ -94,6 +94,7 @@ def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trai
     from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import ProgressBar
 
+    from unrolled.training.checkpoints import WholeCheckpoints
     from unrolled.training.loggers.csv import Curves
 
     folder = Path(config.run_folder)
@@ -101,11 +102,13 @@ def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trai
     if config.logger:
         loggers.append(instantiate(config.logger)(configuration=resolved(config), resume=resume))
     callbacks = [instantiate(node) for node in config.callbacks.values()]
+    trainer = instantiate(config.trainer)
     try:
-        return instantiate(config.trainer)(
+        return trainer(
             callbacks=callbacks,
             enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
             logger=loggers,
+            plugins=[*(trainer.keywords.get("plugins") or []), WholeCheckpoints()],
             default_root_dir=str(folder),
         )
     except (MisconfigurationException, ValueError, TypeError) as problem:

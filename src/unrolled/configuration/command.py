@@ -17,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.jobs import RESOLVED, is_child, launched_elsewhere
-from unrolled.configuration.mistakes import users_mistake
+from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.training.preemption import Preempted
 
 CONF = Path(__file__).resolve().parents[3] / "conf"
@@ -79,7 +79,7 @@ def _prepare_process(job: str = "") -> None:
 
 @contextmanager
 def _status() -> Iterator[None]:
-    """A user's mistake: one line on stderr and exit status 2; an interruption: 130; a closed pipe: 141."""
+    """A user's mistake: one line on stderr and 2; a full disk: 1; an interruption: 130; a closed pipe: 141."""
     try:
         yield
     except KeyboardInterrupt:
@@ -88,8 +88,8 @@ def _status() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except Exception as problem:
-        line = users_mistake(problem)
-        if line is None:
+        line, full = users_mistake(problem), full_disk(problem)
+        if line is None and full is None:
             raise
-        print(f"{Path(sys.argv[0]).name}: {line}", file=sys.stderr)
-        sys.exit(2)
+        print(f"{Path(sys.argv[0]).name}: {line or full}", file=sys.stderr)
+        sys.exit(2 if line else 1)

@@ -12,7 +12,8 @@ from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryV
 from unrolled.errors import UserError
 
 # of the system, which says with each what file it is about
-NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EISDIR)
+NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR)
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 CLOSE = 0.5
 PLUGINS = {"joblib": "sweep", "submitit_slurm": "slurm", "submitit_local": "slurm"}  # Hydra's, and our extra for each
 
@@ -30,6 +31,17 @@ def users_mistake(problem: BaseException) -> str | None:
         return added
     if isinstance(problem, HydraException | OmegaConfBaseException) and not isinstance(problem, InstantiationException):
         return _configuration_mistake(problem)
+    return None
+
+
+def full_disk(problem: BaseException) -> str | None:
+    """One line where ``problem`` is that nothing more could be written, else None."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            where = "" if cause.filename is None else f"{cause.filename}: "
+            return f"{where}{cause.strerror}; what was whole before still is: make room, and go on with it"
+        cause = cause.__cause__ or cause.__context__
     return None
 
 

@@ -22,7 +22,7 @@ from unrolled.data.loader import BatchLoader
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore
 from unrolled.errors import UserError
-from unrolled.files import appearing
+from unrolled.files import appearing, clean
 from unrolled.text.lines import check_same_length, count_lines, read_lines, sha256, unequal
 from unrolled.text.tokenizer import SentencePiece, Tokenizer, Words, load_tokenizers, save_tokenizers
 
@@ -114,6 +114,7 @@ class DataModule(lightning.LightningDataModule):
 
     def prepare_data(self) -> None:
         """Train the tokenizers and write the token ids, where the cache has them not. UserError: bad text files."""
+        clean(self._cache)
         folder = self._tokenizer_folder
         if not folder.exists():
             for files in self._files.values():  # all of them, before the long work

@@ -1,7 +1,5 @@
 """Writing figures as files. No global state of matplotlib."""
 
-import os
-import tempfile
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -10,6 +8,7 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure
 
 from unrolled.errors import UserError
+from unrolled.files import appearing
 
 FORMATS = ("png", "pdf")
 
@@ -30,19 +29,11 @@ def save_figure(figure: Figure, path: Path) -> None:
 
     A reader sees the old file or the new one, never half of it. A PDF is of lines and text, with its fonts inside.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        embedded = rc_context({"pdf.fonttype": 42})  # TrueType, which publishers take
-        with os.fdopen(descriptor, "wb") as file, warnings.catch_warnings(), embedded:
-            warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box in its place says it
-            warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
-            form = path.suffix[1:]
-            # in a PDF it is the cells alone that have pixels
-            dpi = 600 if form == "pdf" else "figure"
-            figure.savefig(file, format=form, dpi=dpi, bbox_inches="tight", pad_inches=0.08)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    embedded = rc_context({"pdf.fonttype": 42})  # TrueType, which publishers take
+    with appearing(path) as partial, warnings.catch_warnings(), embedded:
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box in its place says it
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
+        form = path.suffix[1:]
+        # in a PDF it is the cells alone that have pixels
+        dpi = 600 if form == "pdf" else "figure"
+        figure.savefig(partial, format=form, dpi=dpi, bbox_inches="tight", pad_inches=0.08)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from unrolled.errors import UserError
-from unrolled.files import write_text
+from unrolled.files import clean, write_text
 from unrolled.runs.results import read_results
 
 LAST = Path("checkpoints") / "last.ckpt"
@@ -33,7 +33,11 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 
 def begin(folder: Path, config: str, *, resume: bool) -> None:
-    """Write config.yaml; of a run that does not go on, remove what an earlier one in the folder says of itself."""
+    """Write config.yaml, clean up after killed writers.
+
+    Of a run that does not go on, remove what an earlier one in the folder says of itself.
+    """
+    clean(folder)
     if not resume:
         for path in (folder / "results.json", folder / LAST):
             path.unlink(missing_ok=True)

@@ -1,15 +1,19 @@
 """The weights of a run: the best, and those kept at several validations, averaged (Junczys-Dowmunt et al. 2016)."""
 
 import json
-import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors.torch import load_file, load_model, save_file
+from safetensors import SafetensorError
+from safetensors.torch import load_file, load_model, save_file, save_model
 from torch import Tensor, nn
 
 from unrolled.errors import UserError
+from unrolled.files import appearing
 
 INDEX = "kept.json"
 
@@ -56,9 +60,25 @@ def average(paths: list[Path]) -> dict[str, Tensor]:
 
 def save_average(weights: dict[str, Tensor], path: Path) -> None:
     """Write ``weights`` so that ``path`` is whole or not there."""
-    half = path.with_name(f".half.{path.name}")
-    save_file(weights, str(half))
-    os.replace(half, path)
+    with _appearing(path) as partial:
+        save_file(weights, partial)
+
+
+def save_weights(model: nn.Module, path: Path) -> None:
+    """Write all weights of ``model``, so that a reader of ``path`` sees the old file or the new one."""
+    with _appearing(path) as partial:
+        save_model(model, str(partial))
+
+
+@contextmanager
+def _appearing(path: Path) -> Iterator[Path]:
+    with appearing(path) as partial:
+        try:
+            yield partial
+        except SafetensorError as problem:  # which says alone in words that, as an example, the disk is full
+            if (found := re.search(r"(.*)\(os error (\d+)\)", str(problem))) is None:
+                raise
+            raise OSError(int(found[2]), found[1].rpartition(": ")[2].strip()) from problem
 
 
 def load_weights(model: nn.Module, folder: Path) -> None:

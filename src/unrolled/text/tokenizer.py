@@ -18,6 +18,7 @@ from typing import Protocol
 import sentencepiece
 
 from unrolled.errors import UserError
+from unrolled.files import write_bytes
 from unrolled.text.lines import count_lines, read_lines
 from unrolled.text.tokens import BOS, EOS, PAD, SILENT, SPECIALS, UNK, WORD
 
@@ -109,8 +110,7 @@ class SentencePieceTokenizer:
 
     def save(self, folder: Path) -> None:
         """Write the model into ``folder``."""
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / self.FILE).write_bytes(self._model)
+        write_bytes(folder / self.FILE, self._model)
 
     @classmethod
     def load(cls, folder: Path) -> "SentencePieceTokenizer":
@@ -162,8 +162,7 @@ class WordTokenizer:
 
     def save(self, folder: Path) -> None:
         """Write the words into ``folder``."""
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / self.FILE).write_bytes(self._file())
+        write_bytes(folder / self.FILE, self._file())
 
     @classmethod
     def load(cls, folder: Path) -> "WordTokenizer":

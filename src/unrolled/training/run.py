@@ -8,12 +8,12 @@ from typing import Any
 import lightning
 import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
-from safetensors.torch import save_model
 
 from unrolled.figures.curves import save_curves
 from unrolled.files import write_lines
 from unrolled.runs.results import write_results
 from unrolled.runs.resume import last_checkpoint
+from unrolled.runs.weights import save_weights
 from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.speed import Speed
 from unrolled.training.loggers.wandb import finish
@@ -112,7 +112,7 @@ def _test(
     best = torch.load(checkpoint.best_model_path, map_location="cpu", weights_only=True)
     module.load_state_dict(best["state_dict"])
     if trainer.is_global_zero:
-        save_model(module.model, str(folder / "weights.safetensors"))
+        save_weights(module.model, folder / "weights.safetensors")
     figures = dict(best["metrics"])
     (tested,) = trainer.test(module, datamodule=data, verbose=False)
     figures |= {name: float(value) for name, value in tested.items()}

@@ -1,18 +1,16 @@
 """Weights of the last and the best validations, kept for averaging."""
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import lightning
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.trainer.states import TrainerFn
-from safetensors.torch import save_model
 
 from unrolled.errors import UserError
 from unrolled.files import write_text
-from unrolled.runs.weights import INDEX, ranked, read_kept, weights_of
+from unrolled.runs.weights import INDEX, ranked, read_kept, save_weights, weights_of
 
 
 class KeepWeights(Callback):
@@ -40,10 +38,7 @@ class KeepWeights(Callback):
         values[trainer.global_step] = float(value)
         kept = {*sorted(values, reverse=True)[: self.last], *ranked(values, self.mode)[: self.best]}
         if trainer.global_step in kept:
-            self.folder.mkdir(parents=True, exist_ok=True)
-            half = self.folder / ".half.safetensors"
-            save_model(module.model, str(half))
-            os.replace(half, weights_of(self.folder, trainer.global_step))
+            save_weights(module.model, weights_of(self.folder, trainer.global_step))
         facts = {"monitor": self.monitor, "mode": self.mode, "steps": {step: values[step] for step in sorted(kept)}}
         write_text(self.folder / INDEX, json.dumps(facts, indent=2) + "\n")
         for step in values.keys() - kept:

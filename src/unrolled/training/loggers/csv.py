@@ -9,7 +9,7 @@ from lightning.fabric.loggers.logger import rank_zero_experiment
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 
-from unrolled.files import write_text
+from unrolled.files import flush, write_text
 
 
 class CurvesWriter(ExperimentWriter):
@@ -37,6 +37,8 @@ class CurvesWriter(ExperimentWriter):
     def mark(self) -> dict[str, Any]:
         """Write what is there, and say how much that is, for `go_on`."""
         self.save()
+        if self._rows:
+            flush(Path(self.metrics_file_path))
         return {"rows": self._rows, "columns": list(self.metrics_keys)}
 
     def go_on(self, mark: dict[str, Any]) -> None:

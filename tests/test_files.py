@@ -1,0 +1,99 @@
+"""Files appear whole or not at all: whatever ends the writer, the old one stays, and what it left is cleaned up."""
+
+import os
+import resource
+import signal
+import socket
+import stat
+import time
+
+import pytest
+
+from unrolled import files
+from unrolled.files import appearing, clean, write_bytes, write_text
+
+HERE = socket.gethostname().partition(".")[0][:40]
+
+
+def in_another_process(work):
+    """How it ended: its status, or minus the signal."""
+    process = os.fork()
+    if process == 0:
+        status = 70
+        try:
+            status = work() or 0
+        finally:
+            os._exit(status)
+    return process, os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def killed_while_writing(path):
+    def work():
+        with appearing(path) as partial:
+            partial.write_text("half of it")
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    assert in_another_process(work)[1] == -signal.SIGKILL
+
+
+def test_a_killed_writer_leaves_the_old_file_and_its_leftover_is_cleaned(tmp_path):
+    path = tmp_path / "checkpoints" / "last.ckpt"
+    write_text(path, "old")
+    killed_while_writing(path)
+    assert path.read_text() == "old"
+    assert len(os.listdir(path.parent)) == 2
+    clean(tmp_path)
+    assert os.listdir(path.parent) == ["last.ckpt"]
+
+
+def test_what_a_living_writer_is_at_is_left_alone(tmp_path):
+    living = [
+        f".a.{HERE}-{os.getppid()}-0123456789abcdef.partial",
+        f".a.{HERE}-{os.getpid()}-0123456789abcdef.partial",
+        ".a.another-1-0123456789abcdef.partial",
+        ".a.mine.partial",
+    ]
+    old = [".a.another-2-0123456789abcdef.partial", f".a.{HERE}-{os.getpid()}-0000456789abcdef.partial"]
+    for name in [*living, *old]:
+        (tmp_path / name).touch()
+    os.utime(tmp_path / old[0], (0, 0))
+    os.utime(tmp_path / old[1], (time.time() - 3600,) * 2)  # another process had this number before us
+    clean(tmp_path)
+    assert sorted(os.listdir(tmp_path)) == sorted(living)
+
+
+def test_a_full_disk_changes_nothing_and_says_which_file(tmp_path):
+    path = tmp_path / "weights"
+    write_bytes(path, b"old")
+
+    def work():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
+        try:
+            write_bytes(path, bytes(2000))
+        except OSError as problem:
+            return 0 if problem.filename == str(path) else 1
+        return 2
+
+    assert in_another_process(work)[1] == 0
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["weights"]
+
+
+def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+    done = []
+    flush, replace = files.flush, os.replace
+    monkeypatch.setattr(files, "flush", lambda path: (done.append(path.name[:9]), flush(path)))
+    monkeypatch.setattr(os, "replace", lambda old, new: (done.append("replace"), replace(old, new)))
+    (tmp_path / "folder").mkdir()
+    write_text(tmp_path / "folder" / "results", "text")
+    assert done == [".results.", "replace", "folder"]
+
+
+@pytest.mark.parametrize("mask", [0o022, 0o077])
+def test_all_may_read(tmp_path, mask):
+    before = os.umask(mask)
+    try:
+        write_text(tmp_path / "a", "text")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o644
