@@ -72,5 +72,5 @@ def feedforward_lm(
         direct=direct,
         dropout=dropout,
     )
-    initialise(model, orthogonal=False)
+    initialise(model, output=model.output, orthogonal=False)
     return model

@@ -5,20 +5,31 @@ from torch import nn
 
 
 @torch.no_grad()
-def initialise(model: nn.Module, *, orthogonal: bool) -> None:
+def initialise(model: nn.Module, *, output: nn.Linear, tied: nn.Embedding | None = None, orthogonal: bool) -> None:
     """Fill all parameters of ``model``, in a fixed order, from torch's global random state.
 
-    Matrices: Glorot uniform; embeddings: normal with standard deviation size^-1/2; biases zero. ``orthogonal``: every
-    square recurrent block is a random orthogonal matrix (Saxe et al. 2014; dl4mt's ``ortho_weight``), which neither
-    shrinks nor grows what passes through it. Tie weights after this, not before.
+    What a word brings into the network has variance 1 a unit, and what comes out tells words apart from the first step:
+
+    * embeddings: N(0, 1), as PyTorch has it;
+    * ``output``, the last map, from R hidden units to the vocabulary: N(0, 1/R). Glorot's variance 2/(R + V) would be
+      hundreds of times smaller, less than what ten steps of Adam change: all words' rows would soon be the same one;
+    * ``tied``, an embedding of E numbers that is to be the output's matrix too: N(0, E^-1/2), between the two;
+    * other matrices: Glorot uniform; biases zero.
+
+    ``orthogonal``: every square recurrent block is a random orthogonal matrix (Saxe et al. 2014; dl4mt's
+    ``ortho_weight``), which neither shrinks nor grows what passes through it. Tie weights after this, not before.
     """
     for name, module in model.named_modules():
         if isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, std=module.embedding_dim**-0.5)
+            nn.init.normal_(module.weight, std=module.embedding_dim**-0.25 if module is tied else 1.0)
             if module.padding_idx is not None:
                 module.weight[module.padding_idx].zero_()
         elif isinstance(module, nn.Linear):
-            _fill_matrix(module.weight, recurrent="recurrent" in name.rsplit(".", 1)[-1], orthogonal=orthogonal)
+            if module is output:
+                nn.init.normal_(module.weight, std=module.in_features**-0.5)
+            else:
+                recurrent = "recurrent" in name.rsplit(".", 1)[-1]
+                _fill_matrix(module.weight, recurrent=recurrent, orthogonal=orthogonal)
             if module.bias is not None:
                 module.bias.zero_()
         elif isinstance(module, nn.GRU):

@@ -192,7 +192,8 @@ def rnn_lm(
         dropout=VariationalDropout(dropout) if variational else nn.Dropout(dropout),
         embedding_dropout=embedding_dropout,
     )
-    initialise(model, orthogonal=orthogonal)
+    tied = model.embedding if tied_embeddings else None
+    initialise(model, output=model.output, tied=tied, orthogonal=orthogonal)
     if tied_embeddings:
         model.output.weight = model.embedding.weight
     return model

@@ -189,7 +189,8 @@ def translator(
         embedding_dropout=embedding_dropout,
         annotation_dropout=annotation_dropout,
     )
-    initialise(model, orthogonal=orthogonal)
+    tied = model.target_embedding if tied_target_embeddings else None
+    initialise(model, output=model.readout.output, tied=tied, orthogonal=orthogonal)
     if tied_target_embeddings:
         if model.readout.output.weight.shape != model.target_embedding.weight.shape:
             raise UserError(
