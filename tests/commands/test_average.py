@@ -1,0 +1,26 @@
+"""average.py as a user runs it."""
+
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file
+from support.run_contents import corpus
+from support.scripts import call_script
+
+
+def test_the_average_of_several_validations_is_a_run(moved, trained):
+    folder, elsewhere = moved
+    source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
+    one = call_script("average.py", f"run={folder}", "number=1", cwd=elsewhere)
+    assert one.stdout == f"{folder}/average-best-1\n"
+    translated = call_script("translate.py", f"run={one.stdout.strip()}", cwd=elsewhere, text=source).stdout
+    assert translated == (folder / "translations" / "test.txt").read_text(encoding="utf-8")
+    several = call_script("average.py", f"run={folder}", "which=last", "number=3", cwd=elsewhere).stdout.strip()
+    weights = [load_file(path) for path in (folder / "checkpoints" / "kept").glob("*.safetensors")]
+    mean = load_file(Path(several) / "weights.safetensors")
+    assert len(weights) == 3
+    for name, weight in mean.items():
+        torch.testing.assert_close(weight, torch.stack([each[name] for each in weights]).mean(dim=0))
+    assert call_script("evaluate.py", f"run={several}", cwd=elsewhere).status == 0
+    refused = call_script("average.py", f"run={folder}", "number=4", cwd=elsewhere)
+    assert (refused.status, "give number=3" in refused.stderr) == (2, True)

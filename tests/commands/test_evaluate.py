@@ -1,0 +1,57 @@
+"""evaluate.py as a user runs it: the figures of training again, from the run folder alone."""
+
+import pytest
+from support.run_contents import sacrebleu, shown
+from support.scripts import call_script, results, train, write_pair
+
+ENGLISH = ["Two men are walking.", "A dog sleeps here, it seems.", "The small dog isn't walking!", "Who sleeps?"]
+GERMAN = ["Zwei Männer gehen.", "Ein Hund schläft hier, scheint es.", "Der kleine Hund geht nicht!", "Wer schläft?"]
+
+
+def test_evaluate_repeats_the_figures_of_training(moved):
+    folder, elsewhere = moved
+    done = call_script("evaluate.py", f"run={folder}", "pictures=2", "formats=[png,pdf]", cwd=elsewhere)
+    found = results(folder)
+    for name in ("bleu", "chrf", "ter", "loss", "perplexity"):
+        assert shown(done.stdout, name) == pytest.approx(found[f"test/{name}"], rel=1e-3)
+    assert 0 < shown(done.stdout, "aer") < 1
+    assert found["bleu_signature"] in done.stdout
+    assert shown(done.stdout, "bleu, source of 0 to 10 words (11 sentences)") == shown(done.stdout, "bleu")
+    drawn = {path.name for path in (folder / "figures").glob("*.pdf")}
+    assert drawn == {"test-1.pdf", "test-2.pdf", "test-1-reference.pdf", "test-2-reference.pdf"}
+
+
+def test_evaluate_scores_the_validation_split(moved):
+    folder, elsewhere = moved
+    done = call_script("evaluate.py", f"run={folder}", "split=val", "search=greedy", cwd=elsewhere)
+    assert shown(done.stdout, "bleu") == pytest.approx(results(folder)["val/bleu"], rel=1e-3)
+    assert "val" in done.stdout
+
+
+@pytest.mark.slow
+def test_text_in_files_is_trained_and_scored_and_evaluated_from_elsewhere(tmp_path):
+    """Relative paths, 13a: references are neither tokenised nor truncated nor unk-ed by us."""
+    for split in ("train", "val", "test"):
+        write_pair(tmp_path, split, ENGLISH, GERMAN)
+    data = [f"data.{split}=[{split}.source,{split}.target]" for split in ("train", "val", "test")]
+    more = ["data=parallel_text", "tokenizer.size=60", "optimizer.lr=0.02", "trainer.max_epochs=60", "logger=csv"]
+    more += ["trainer.check_val_every_n_epoch=20", "~callbacks.pictures"]
+    sizes = ["model.embedding_size=24", "model.encoder_size=17", "model.decoder_size=29"]
+    run = train(tmp_path, *data, *more, *sizes)
+    assert "tok:13a" in results(run)["bleu_signature"]
+    assert results(run)["test/bleu"] > 5  # it has learnt something, so that the comparison is one
+    printed = sacrebleu(tmp_path / "test.target", run / "translations" / "test.txt", "13a")
+    assert printed == pytest.approx(results(run)["test/bleu"])
+    (tmp_path / "elsewhere").mkdir()
+    done = call_script("evaluate.py", f"run={run}", cwd=tmp_path / "elsewhere")
+    assert shown(done.stdout, "bleu") == pytest.approx(results(run)["test/bleu"], rel=1e-3)
+
+
+def test_evaluate_scores_alignment_files(tmp_path):
+    """Och & Ney 2003: A = {00, 11, 21}, S = {00, 12}, P = S and {11}: AER = 1 - (1 + 2) / (3 + 2)."""
+    (tmp_path / "found.talp").write_text("0-0 1-1 2-1\n")
+    (tmp_path / "gold.talp").write_text("1-1 2-3 2p2\n")
+    done = call_script("evaluate.py", "alignments=found.talp", "gold=gold.talp", "gold_base=1", cwd=tmp_path)
+    assert shown(done.stdout, "aer") == pytest.approx(0.4)
+    assert shown(done.stdout, "links") == 3
+    assert done.stderr == ""

@@ -1,0 +1,116 @@
+"""A user's mistake ends every command with one line and status 2."""
+
+import pytest
+from support.scripts import TINY, call_script, run_script
+
+TEXTS = {
+    "two.txt": b"a b\nc d\n",
+    "three.txt": b"a b\nc d\ne f\n",
+    "empty.txt": b"",
+    "latin1.txt": b"a b\nsch\xf6n d\ne f\n",
+    "nul.txt": b"a b\nc d\ne\0 f\n",
+    "one.talp": b"0-0\n",
+    "two.talp": b"0-0\n1-1\n",
+    "bad.talp": b"0-0\n1x1\n",
+}
+GOOD = ["data=parallel_text", *(f"data.{split}=[two.txt,two.txt]" for split in ("train", "val", "test"))]
+MISTAKES = [
+    ("train.py", [*GOOD, "data.train=[three.txt,two.txt]"], ["three.txt has 3 lines", "two.txt has 2"]),
+    ("train.py", [*GOOD, "data.test=[two.txt,three.txt]"], ["three.txt has 3", "two.txt has 2 lines"]),
+    ("train.py", [*GOOD, "data.train=[nothing.txt,two.txt]"], ["nothing.txt", "no such file"]),
+    ("train.py", [*GOOD, "data.val=[empty.txt,two.txt]"], ["empty.txt", "empty"]),
+    ("train.py", [*GOOD, "data.train=[three.txt,latin1.txt]"], ["latin1.txt:2", "0xf6", "UTF-8"]),
+    ("train.py", [*GOOD, "data.train=[nul.txt,three.txt]"], ["nul.txt:3", "NUL"]),
+    ("train.py", [*GOOD, "data.max_length=1"], ["no training sentence is left", "max_length=1"]),
+    ("train.py", [*GOOD, "data.train=two.txt"], ["data.train", "two files"]),
+    ("train.py", [*GOOD, "data.bleu_tokenize=14a"], ["14a", "13a"]),
+    ("train.py", ["data=parallel_text"], ["data.train is missing"]),
+    ("train.py", ["data=multi30k"], ["data.root is missing"]),
+    ("train.py", ["data=multi30k", "data.root=nowhere"], ["train.en", "no such file"]),
+    ("train.py", ["data=monolingual_text", *(f"data.{s}=two.txt" for s in ("train", "val", "test"))], ["rnn_lm"]),
+    ("train.py", ["model=cgur"], ["model=cgur", "did you mean cgru?"]),
+    ("train.py", ["attention=bahdanou"], ["attention=bahdanou", "did you mean bahdanau?"]),
+    ("train.py", ["optimiser=sgd"], ["optimiser", "did you mean optimizer?"]),
+    ("train.py", ["model.decoder_sise=7"], ["model.decoder_sise", "did you mean decoder_size?"]),
+    ("train.py", ["trainer.max_stepz=7"], ["trainer.max_stepz", "did you mean max_steps?"]),
+    ("train.py", ["model.decoder_size=wide"], ["model.decoder_size=wide", "whole number"]),
+    ("train.py", ["model.encoder_layers=0"], ["model.encoder_layers=0", "whole number"]),
+    ("train.py", ["model.embedding_dropout=1.5"], ["model.embedding_dropout=1.5"]),
+    ("train.py", ["model=bahdanau", "model.decoder.cell=lsmt"], ["lsmt", "did you mean lstm?"]),
+    ("train.py", ["objective.label_smoothing=1"], ["objective.label_smoothing=1"]),
+    ("train.py", ["objective.monitor=val/blue"], ["objective.monitor=val/blue", "val/bleu"]),
+    ("train.py", ["objective=language_modeling"], ["objective=translation"]),
+    ("train.py", ["model=rnn_lm", "objective=translation"], ["objective=language_modeling"]),
+    ("train.py", ["optimizer.lr=-1"], ["optimizer.lr=-1"]),
+    ("train.py", ["schedule=warm_up", "schedule.steps=0"], ["schedule.steps=0"]),
+    ("train.py", ["search.beam_size=0"], ["search.beam_size=0"]),
+    ("train.py", ["seed=one"], ["seed=one", "whole number"]),
+    ("train.py", ["tokenizer.size=3"], ["size=3"]),
+    ("train.py", ["trainer.precision=12"], ["Lightning", "12"]),
+    ("train.py", ["trainer.precision=bf16-true"], ["trainer.precision=bf16-true", "take bf16-mixed"]),
+    ("train.py", ["data.grammar.reordering=some"], ["reordering=some", "head_final"]),
+    ("train.py", ["nonsense"], ["nonsense"]),
+    ("train.py", ["model.sise=3"], ["model.sise", "did you mean decoder_size, embedding_size or encoder_size?"]),
+    ("train.py", ["model=encoder_decoder", "attention=gru_att"], ["attention", "model=cgru"]),
+    ("train.py", ["model=rnn_lm", "attention=gru_att"], ["attention", "leave attention=... away"]),
+    ("train.py", ["+modle=cgru"], ["+modle: there is no such option; did you mean model?"]),
+    ("train.py", ["+model.width=3"], ["+model.width: translator has no such option"]),
+    ("train.py", ["+callbacks.mine=3"], ["callbacks.mine=3", "give its class, _target_"]),
+    ("train.py", ["callbacks.early_stopping=null"], ["~callbacks.early_stopping"]),
+    ("train.py", ["+callbacks.saving.seconds=3"], ["+callbacks.saving.seconds: SaveProgress has no such option"]),
+    ("train.py", ["alignment=guide", "alignment.distance=squared_error"], ["choose with alignment/distance=..."]),
+    ("train.py", ["data.max_tokens=many"], ["data.max_tokens=many", "whole number"]),
+    ("train.py", ["hydra.run.dir=two.txt/run"], ["two.txt/run: Not a directory"]),
+    ("train.py", ["hydra/launcher=jobli"], ["hydra/launcher=jobli", "did you mean joblib?"]),
+    ("evaluate.py", [], ["run=... is missing"]),
+    ("evaluate.py", ["run=nowhere"], ["run=nowhere", "config.yaml"]),
+    ("evaluate.py", ["alignments=one.talp"], ["gold=FILE"]),
+    ("evaluate.py", ["alignments=one.talp", "gold=two.talp"], ["one.talp has 1", "two.talp has 2"]),
+    ("evaluate.py", ["alignments=two.talp", "gold=bad.talp"], ["bad.talp:2", "1x1"]),
+    ("evaluate.py", ["alignments=two.talp", "gold=two.talp", "gold_base=1"], ["two.talp:1", "0-0"]),
+    ("evaluate.py", ["run=.", "formats=[png,bmp]"], ["formats=[png,bmp]", "png, pdf"]),
+    ("look.py", [], ["runs=... is missing"]),
+    ("look.py", ["runs=[]"], ["runs=[]", "at least one"]),
+    ("look.py", ["runs=nowhere"], ["runs=nowhere", "attention.jsonl", "callbacks.attention_record"]),
+    ("look.py", ["runs=.", "output=."], ["output=.", "folder"]),
+    ("translate.py", [], ["run=... is missing"]),
+    ("translate.py", ["run=."], ["config.yaml"]),
+    ("translate.py", ["run=[]"], ["run=[]", "at least one"]),
+    ("translate.py", ["run=.", "search=sampling", "search.temperature=0"], ["config.yaml"]),
+    ("translate.py", ["run=.", "nbest=0"], ["nbest=0"]),
+    ("translate.py", ["run=.", "longer=cut"], ["longer=cut", "truncate"]),
+    ("score.py", ["run=.", "source=one.talp"], ["target=FILE"]),
+    ("score.py", ["run=."], ["config.yaml"]),
+    ("score.py", ["run=.", "source=one.talp", "target=two.talp"], ["one.talp has 1", "two.talp has 2"]),
+    ("score.py", ["run=.", "source=one.talp", "target=one.talp", "detail=all"], ["detail=all", "tokens"]),
+    ("sample.py", ["run=."], ["config.yaml"]),
+    ("sample.py", ["run=.", "number=0"], ["number=0"]),
+    ("sample.py", ["run=.", "search=beam"], ["search=sampling"]),
+    ("translate.py", ["run=.", "search=bean"], ["did you mean beam?"]),
+]
+
+
+@pytest.fixture
+def texts(tmp_path):
+    for name, content in TEXTS.items():
+        (tmp_path / name).write_bytes(content)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("script", "arguments", "said"), MISTAKES, ids=lambda value: " ".join(value[-1:]))
+def test_a_mistake_ends_with_one_line_and_status_2(script, arguments, said, texts):
+    more = ["logger=csv", "hydra.run.dir=run", "tokenizer=word"] if script == "train.py" else []
+    small = TINY if script == "train.py" and not any(word.startswith("data=") for word in arguments) else []
+    done = call_script(script, *more, *small, *arguments, cwd=texts)
+    assert (done.status, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert line.startswith(f"{script}: ")
+    assert [words for words in said if words not in line] == []
+
+
+def test_a_mistake_from_the_shell_ends_the_same(texts):
+    script, arguments, said = MISTAKES[4]
+    done = run_script(script, "logger=csv", "hydra.run.dir=run", *arguments, cwd=texts, status=2)
+    assert done.stdout == ""
+    (line,) = [line for line in done.stderr.splitlines() if not line[:2].isdigit()]  # the log begins with the time
+    assert all(words in line for words in said)

@@ -1,0 +1,11 @@
+"""sample.py as a user runs it."""
+
+from support.scripts import call_script
+
+
+def test_a_language_model_is_sampled_from(language_model, tmp_path):
+    options = [f"run={language_model}", "number=7", "max_length=5", "batch=3"]
+    done = call_script("sample.py", *options, cwd=tmp_path)
+    assert len(done.stdout.splitlines()) == 7
+    again = call_script("sample.py", *options, cwd=tmp_path)
+    assert again.stdout == done.stdout

@@ -1,0 +1,42 @@
+"""Every model of conf/ with every attention of conf/, from training to evaluation."""
+
+import pytest
+from support.run_contents import corpus, shown
+from support.scripts import ROOT, TINY, TINY_MODEL, call_script, results
+
+CONF = ROOT / "conf"
+MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
+ATTENTIONS = sorted(path.stem for path in (CONF / "attention").glob("*.yaml"))
+LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm", "ngram_lm"}
+WITHOUT_ATTENTION = {"encoder_decoder", *LANGUAGE_MODELS}
+
+
+@pytest.mark.parametrize(
+    ("model", "attention"),
+    [
+        (model, attention)
+        for model in MODELS
+        for attention in ATTENTIONS
+        if (model in WITHOUT_ATTENTION) == (attention == "none")
+    ],
+)
+def test_every_model_with_every_attention_trains_translates_and_is_evaluated(model, attention, tmp_path):
+    sizes = ["model.embedding_size=8", "model.hidden_size=7"] if model in LANGUAGE_MODELS else TINY_MODEL
+    sizes = [] if model == "ngram_lm" else sizes
+    more = ["logger=csv", "~callbacks.pictures", "trainer.max_steps=2", "hydra.run.dir=run"]
+    done = call_script("train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *more, cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    found = results(tmp_path / "run")
+    assert (found["status"], found["model"], found["attention"]) == ("completed", model, attention)
+    assert found["test/perplexity"] > 1
+
+    source = corpus(tmp_path, "test", "source").read_text(encoding="utf-8")
+    translated = call_script("translate.py", "run=run", cwd=tmp_path, text=source)
+    evaluated = call_script("evaluate.py", "run=run", cwd=tmp_path)
+    if model in LANGUAGE_MODELS:
+        assert (translated.status, evaluated.status) == (2, 2)
+        assert "language model" in translated.stderr
+        return
+    assert translated.stdout == (tmp_path / "run" / "translations" / "test.txt").read_text(encoding="utf-8")
+    assert shown(evaluated.stdout, "bleu") == pytest.approx(found["test/bleu"], rel=1e-3)
+    assert shown(evaluated.stdout, "perplexity") == pytest.approx(found["test/perplexity"], rel=1e-3)
