@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
-from scripts import ROOT
+from support.scripts import ROOT
 
 PAGE = (ROOT / "docs" / "extend.md").read_text(encoding="utf-8")
 SECTIONS = {section.partition("\n")[0]: section for section in re.split(r"^## ", PAGE, flags=re.MULTILINE)[1:]}

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from scripts import ROOT
+from support.scripts import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
 ROOMS = "|".join(sorted(path.name for path in (ROOT / "src" / "unrolled").iterdir() if path.is_dir()))
