@@ -124,7 +124,7 @@ def test_the_last_checkpoint_stays_until_the_next_is_whole(deadly, whole, tmp_pa
     monkeypatch.setenv("TMPDIR", str(elsewhere))
     monkeypatch.setattr(tempfile, "tempdir", None)
     limit = (whole("rarely") / "checkpoints" / "last.ckpt").stat().st_size * 3 // 4
-    full = {"_target_": "killing.Full", "step": 7, "limit": limit, "deadly": deadly}
+    full = {"_target_": "support.killing.Full", "step": 7, "limit": limit, "deadly": deadly}
     given = [*arguments("rarely"), *(f"+callbacks.full.{name}={value}" for name, value in full.items())]
     ended = fork_script("train.py", *given, "hydra.run.dir=run", cwd=tmp_path)
     assert ended == (-signal.SIGXFSZ if deadly else 1)

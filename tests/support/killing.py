@@ -35,13 +35,7 @@ class Kill(Callback):
 
 def kill(folder: Path, step: int, where: str, how: str = "Killed", seed: int = 0) -> list[str]:
     """The options for train.py; seed: of the run that is ended, 0 for any."""
-    options = {
-        "_target_": "support.killing.Kill",
-        "marker": folder / "killed",
-        "step": step,
-        "where": where,
-        "how": how,
-    }
+    options = {"_target_": "support.killing.Kill", "marker": folder / "killed", "step": step, "where": where}
     options |= {"how": how, "seed": seed, "run": "${seed}"}
     return [f"+callbacks.kill.{name}={value}" for name, value in options.items()]
 

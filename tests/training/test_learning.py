@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from models.builders import CELLS, DECODERS
+from support.small_models import CELLS, DECODERS
 from torch import nn
 
 from unrolled.models.attention import (
