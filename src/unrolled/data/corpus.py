@@ -91,7 +91,7 @@ class Reorder:
     def files(self, cache: Path) -> dict[str, Files]:
         """The files of train, val and test, written if they are not in ``cache`` yet."""
         key = hashlib.sha256(repr(astuple(self._grammar)).encode())
-        for program in sorted(Path(__file__).parent.glob("reorder*.py")):  # another grammar is another corpus
+        for program in sorted(Path(__file__).with_name("reorder").glob("*.py")):  # another grammar is another corpus
             key.update(program.read_bytes())
         folder = cache / "reorder" / key.hexdigest()[:32]
         if not folder.exists():

@@ -1,6 +1,7 @@
 """The known alignments of a corpus: found if need be, checked, and kept in the cache as links between pieces."""
 
 import hashlib
+import inspect
 from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
@@ -98,7 +99,7 @@ class KnownAlignments:
 
 def _aligner() -> list[str]:
     """What the links that we find depend on beside the text: settings and program."""
-    programs = (Path(__file__).with_name(f"{name}.py") for name in PROGRAMS)
+    programs = (Path(inspect.getfile(Aligner)).with_name(f"{name}.py") for name in PROGRAMS)
     return [repr(Aligner()), *(sha256(program) for program in programs)]
 
 
