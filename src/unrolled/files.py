@@ -46,7 +46,7 @@ def appearing(path: Path) -> Iterator[Path]:
                 raise
         _flush_names(path.parent)
     except OSError as problem:
-        if problem.filename in (None, str(partial)):
+        if problem.errno is not None and problem.filename in (None, str(partial)):
             raise OSError(problem.errno, problem.strerror, str(path)) from problem
         raise
     finally:

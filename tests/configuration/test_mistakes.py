@@ -7,7 +7,7 @@ from hydra.errors import MissingConfigException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.configuration.mistakes import nearest, users_mistake
+from unrolled.configuration.mistakes import full_disk, nearest, users_mistake
 from unrolled.errors import UserError
 
 
@@ -44,11 +44,21 @@ def test_a_launcher_that_is_not_installed_names_its_extra():
 
 
 def test_what_the_system_refuses_is_said_with_the_file_and_what_we_broke_is_not():
-    assert users_mistake(OSError(errno.ENOSPC, "No space left on device", "run/last.ckpt")) == (
-        "run/last.ckpt: No space left on device"
+    assert users_mistake(OSError(errno.EACCES, "Permission denied", "run/last.ckpt")) == (
+        "run/last.ckpt: Permission denied"
     )
     assert users_mistake(OSError(errno.EBADF, "Bad file descriptor", "x")) is None
     assert users_mistake(ValueError("ours")) is None
     wrapped = RuntimeError("around it")
     wrapped.__cause__ = UserError("theirs")
     assert users_mistake(wrapped) == "theirs"
+
+
+def test_a_full_disk_is_no_mistake_and_has_a_line():
+    full = OSError(errno.ENOSPC, "No space left on device", "run/last.ckpt")
+    around = RuntimeError("around it")
+    around.__context__ = full
+    assert users_mistake(full) is None
+    for problem in (full, around):
+        assert str(full_disk(problem)).startswith("run/last.ckpt: No space left on device")
+    assert full_disk(RuntimeError("ours")) is None

@@ -186,7 +186,7 @@ def test_saving_replaces_the_file_whole_or_not_at_all(tmp_path):
 
     class Breaks:
         def savefig(self, file, **options):
-            file.write(b"half")
+            file.write_bytes(b"half")
             raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space"):

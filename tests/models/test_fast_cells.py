@@ -9,6 +9,7 @@ from torch import nn
 
 from unrolled.models.cells import CELLS, GRUResetAfter, make_cell
 from unrolled.models.encoder import BidirectionalGRU
+from unrolled.models.fast.lstm import runs as lstm_runs
 
 KERNELS = [name for name in CELLS if name != "lstm"]
 
@@ -93,7 +94,8 @@ def test_bfloat16_is_near_float32_and_states_stay_wide(name):
     for found, expected in zip(low, exact, strict=True):
         assert found.dtype == torch.float32
         assert (found - expected).norm() < 0.05 * expected.norm()
-    assert not torch.equal(low[0], exact[0])
+    if name != "lstm" or lstm_runs(torch.bfloat16):  # else it is float32
+        assert not torch.equal(low[0], exact[0])
 
 
 @settings(max_examples=15, deadline=None, derandomize=True, database=None)

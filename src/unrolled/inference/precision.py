@@ -1,16 +1,45 @@
-"""The precision of matrix products outside training."""
+"""The precision of matrix products, and whether this machine is quicker with it."""
 
+import logging
 from contextlib import AbstractContextManager
+from functools import cache
 
 import torch
 
 from unrolled.errors import UserError
 
+log = logging.getLogger(__name__)
+
+DTYPES = {"32-true": None, "bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
+
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager[None]:
     """Products in ``precision``, in Lightning's words: 32-true, bf16-mixed or 16-mixed. UserError for any other."""
-    dtypes = {"32-true": None, "bf16-mixed": torch.bfloat16, "16-mixed": torch.float16}
-    if precision not in dtypes:
-        raise UserError(f"precision={precision} is unknown: give {', '.join(dtypes)}")
-    dtype = dtypes[precision]
+    if precision not in DTYPES:
+        raise UserError(f"precision={precision} is unknown: give {', '.join(DTYPES)}")
+    warn_if_emulated(precision, device.type)
+    dtype = DTYPES[precision]
     return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)
+
+
+@cache
+def warn_if_emulated(precision: str, device: str) -> None:
+    """Say so, once, where ``device`` (cpu, cuda) has no arithmetic of ``precision`` and only loses time with it."""
+    dtype = DTYPES.get(precision)
+    if dtype is None or _has(device, dtype):
+        return
+    suits = "16-mixed (in training hardware=gpu_fp16)" if device == "cuda" else "32-true (in training hardware=cpu)"
+    name = str(dtype).removeprefix("torch.")
+    log.warning("precision=%s: this %s only emulates %s, which is slower: take %s", precision, device, name, suits)
+
+
+def _has(device: str, dtype: torch.dtype) -> bool:
+    if device == "cuda":
+        return dtype == torch.float16 or torch.cuda.is_bf16_supported(including_emulation=False)
+    if device != "cpu":
+        return True
+    asks = "_is_mkldnn_bf16_supported" if dtype == torch.bfloat16 else "_is_mkldnn_fp16_supported"
+    try:
+        return bool(getattr(torch.ops.mkldnn, asks)())
+    except (AttributeError, RuntimeError):
+        return False

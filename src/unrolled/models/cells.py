@@ -21,6 +21,7 @@ from torch import Tensor, nn
 
 from unrolled.errors import UserError
 from unrolled.models.fast.kernel import CellKernel
+from unrolled.models.fast.lstm import lstm
 from unrolled.models.fast.reset_after import ResetAfterKernel
 from unrolled.models.fast.reset_before import ResetBeforeKernel
 from unrolled.models.fast.squash import tanh
@@ -226,8 +227,8 @@ class LSTMCell(Cell):
         ours = (self.input.weight, self.recurrent.weight, self.input.bias)
         weights = [torch.cat([i, f, c, o]) for i, f, o, c in (weight.chunk(4) for weight in ours)]
         weights.append(torch.zeros_like(self.input.bias))
-        start = [part.unsqueeze(0) for part in state]
-        outputs, *last = torch.lstm(inputs, start, weights, True, 1, 0.0, self.training, False, True)
+        h, c = state
+        outputs, *last = lstm(inputs, (h.unsqueeze(0), c.unsqueeze(0)), weights, training=self.training)
         h, c = (part.squeeze(0).to(part_of.dtype) for part, part_of in zip(last, state, strict=True))
         return outputs.to(h.dtype), (h, c)
 

@@ -11,6 +11,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 
 from unrolled.figures.curves import save_curves
 from unrolled.files import write_lines
+from unrolled.inference.precision import warn_if_emulated
 from unrolled.runs.results import write_results
 from unrolled.runs.resume import last_checkpoint
 from unrolled.runs.weights import save_weights
@@ -43,6 +44,8 @@ def run(
     results.json and the loggers were told that the run ``failed``. So is Preempted, as ``interrupted``.
     """
     keep_freed_memory()
+    if trainer.is_global_zero:
+        warn_if_emulated(str(trainer.precision), trainer.strategy.root_device.type)
     if trainer.world_size > 1:  # the first process may have changed the folder before another looked
         trainer.strategy.setup_environment()
         resume = trainer.strategy.broadcast(resume)
