@@ -1,4 +1,14 @@
-"""The one exception that means "the user can mend this"."""
+"""What a user can mend: `UserError`; the nearest of several choices; numbers that are out of range."""
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from difflib import SequenceMatcher, get_close_matches
+from math import inf
+from typing import Any, Protocol
+
+CLOSE = 0.55
+"""How alike a word and what it may have been meant to be are at least: `difflib`'s ratio."""
 
 
 class UserError(Exception):
@@ -6,3 +16,106 @@ class UserError(Exception):
 
     Scripts print the message to stderr without a traceback and end with exit status 2.
     """
+
+
+def nearest(word: str, choices: Collection[str]) -> str:
+    """The end of a line that says what ``word`` may have been meant to be: in whole or, as in a_size, in part."""
+    close = get_close_matches(word, choices, n=1, cutoff=CLOSE)
+    if close:
+        return f"; did you mean {close[0]}?"
+    choices = sorted(choice for choice in choices if not choice.startswith("_"))
+    alike = {
+        choice: max(SequenceMatcher(None, word, part).ratio() for part in re.split(r"[_.]", choice))
+        for choice in choices
+    }
+    best = max(alike.values(), default=0.0)
+    if best > CLOSE:
+        *most, last = [choice for choice in choices if alike[choice] == best]
+        return f"; did you mean {' or '.join([', '.join(most), last] if most else [last])}?"
+    return f"; there are {', '.join(choices)}" if choices else ""
+
+
+def check_choice(name: str, value: object, choices: Collection[str]) -> None:
+    """UserError with the nearest of ``choices``, or all of them, where ``value`` is none of them."""
+    if not (isinstance(value, str) and value in choices):
+        raise UserError(f"{name}={shown(value)} is unknown{nearest(shown(value), choices)}")
+
+
+class Allowed(Protocol):
+    """The values that an option may have; as a string what to give, such as "a number from 0"."""
+
+    def __contains__(self, value: object, /) -> bool: ...
+
+
+def check(name: str, value: object, allowed: Allowed) -> None:
+    """UserError where the option ``name`` has a ``value`` that is not ``allowed``."""
+    if value not in allowed:
+        raise UserError(f"{name}={shown(value)}: give {allowed}")
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Any of some values."""
+
+    values: tuple[str | bool | None, ...]
+
+    def __contains__(self, value: object) -> bool:
+        return any(type(value) is type(other) and value == other for other in self.values)
+
+    def __str__(self) -> str:
+        *most, last = map(shown, self.values)
+        return f"{', '.join(most)} or {last}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Numbers:
+    """least <= x, above < x, x <= most, x < below; never infinity, NaN, true or false.
+
+    whole: no fractions. also: values that mean something else, such as None for no limit. instead: what else to do.
+    """
+
+    least: float | None = None
+    above: float | None = None
+    most: float | None = None
+    below: float | None = None
+    whole: bool = False
+    also: tuple[Any, ...] = ()
+    instead: str = ""
+
+    def __contains__(self, value: object) -> bool:
+        if any(type(value) is type(other) and value == other for other in self.also):
+            return True
+        if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
+            return False
+        low = -inf if self.least is None else self.least
+        high = inf if self.most is None else self.most
+        above = self.above is None or value > self.above
+        below = self.below is None or value < self.below
+        return above and below and low <= value <= high and abs(value) < inf
+
+    def __str__(self) -> str:
+        """Such as "a whole number from 1, or null"."""
+        if self.above is not None:
+            high = "" if self.most is None else f", at most {self.most}"
+            high += "" if self.below is None else f" and below {self.below}"
+            limits = f" above {self.above}{high}"
+        else:
+            limits = "" if self.least is None else f" from {self.least}"
+            limits += "" if self.most is None else f" to {self.most}"
+            limits += "" if self.below is None else f" to below {self.below}"
+        kind = "a whole number" if self.whole else "a number"
+        return ", or ".join([f"{kind}{limits}", *map(shown, self.also), *filter(None, [self.instead])])
+
+
+FLAG = OneOf((True, False))
+POSITIVE_WHOLE = Numbers(least=1, whole=True)
+WHOLE = Numbers(least=0, whole=True)
+POSITIVE = Numbers(above=0)
+NOT_NEGATIVE = Numbers(least=0)
+
+
+def shown(value: object) -> str:
+    """A value as the command line has it."""
+    if value is None:
+        return "null"
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -7,8 +7,8 @@ from hydra.errors import MissingConfigException
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.configuration.mistakes import full_disk, nearest, users_mistake
-from unrolled.errors import UserError
+from unrolled.configuration.mistakes import full_disk, users_mistake
+from unrolled.errors import UserError, nearest
 
 
 @pytest.mark.parametrize(

@@ -10,15 +10,15 @@ from unrolled.alignment import ibm_model
 from unrolled.alignment.links import Links
 from unrolled.alignment.symmetrization import symmetrization
 from unrolled.alignment.word_pairs import Integers, WordPairs, number_words
-from unrolled.errors import UserError
+from unrolled.errors import FLAG, Numbers, check
 
 log = logging.getLogger(__name__)
 
-RANGES: dict[str, tuple[float, float]] = {
-    "iterations": (1, 10**6),
-    "p0": (0.0, 0.999),
-    "tension": (0.0, ibm_model.TENSIONS[1]),
-    "alpha": (1e-9, 1e9),
+RANGES = {
+    "iterations": Numbers(least=1, most=10**6, whole=True),
+    "p0": Numbers(least=0.0, most=0.999),
+    "tension": Numbers(least=0.0, most=ibm_model.TENSIONS[1]),
+    "alpha": Numbers(least=1e-9, most=1e9, also=(None,)),
 }
 
 
@@ -45,16 +45,9 @@ class Aligner:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name, (smallest, largest) in RANGES.items():
-            value = getattr(self, name)
-            if name == "alpha" and value is None:
-                continue
-            kinds = (int,) if isinstance(smallest, int) else (int, float)
-            if isinstance(value, bool) or not isinstance(value, kinds) or not smallest <= value <= largest:
-                number = "a whole number" if isinstance(smallest, int) else "a number"
-                raise UserError(f"{name}={value}: give {number} from {smallest} to {largest}")
-        if not isinstance(self.optimize_tension, bool):
-            raise UserError(f"optimize_tension={self.optimize_tension}: give true or false")
+        for name, allowed in RANGES.items():
+            check(name, getattr(self, name), allowed)
+        check("optimize_tension", self.optimize_tension, FLAG)
         symmetrization(self.symmetrization)
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[Links]:

@@ -5,10 +5,9 @@ at most one target word for every source word. Both are written (source position
 """
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 from unrolled.alignment.links import Links
-from unrolled.errors import UserError
+from unrolled.errors import check_choice
 
 Symmetrization = Callable[[Links, Links], Links]
 
@@ -91,8 +90,5 @@ SYMMETRIZATIONS: dict[str, Symmetrization] = {
 
 def symmetrization(name: str) -> Symmetrization:
     """The function of a name in SYMMETRIZATIONS. UserError with the nearest name, or with all, for any other."""
-    if name not in SYMMETRIZATIONS:
-        near = get_close_matches(str(name), SYMMETRIZATIONS, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]}?" if near else f"give one of {', '.join(SYMMETRIZATIONS)}"
-        raise UserError(f"symmetrization={name} is unknown; {hint}")
+    check_choice("symmetrization", name, SYMMETRIZATIONS)
     return SYMMETRIZATIONS[name]

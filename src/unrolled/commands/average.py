@@ -12,17 +12,14 @@ from omegaconf import DictConfig
 
 from unrolled.configuration.command import command
 from unrolled.configuration.values import read_config
-from unrolled.errors import UserError
+from unrolled.errors import check_choice
 from unrolled.files import write_text
 from unrolled.runs.weights import average, choose, save_average, weights_of
 
 
 @command("average")
 def main(config: DictConfig) -> None:
-    if config.which not in ("best", "last"):
-        raise UserError(f"which={config.which} is unknown: give best or last")
-    if not (isinstance(config.number, int) and config.number > 0):
-        raise UserError(f"number={config.number}: give a whole number from 1")
+    check_choice("which", config.which, ("best", "last"))
     read_config(config.run)
     run = Path(config.run)
     kept = run / "checkpoints" / "kept"

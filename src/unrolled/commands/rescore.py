@@ -13,7 +13,7 @@ from omegaconf import DictConfig
 from unrolled.configuration.command import command
 from unrolled.configuration.load import load_scorer
 from unrolled.configuration.values import resolved
-from unrolled.errors import UserError
+from unrolled.errors import UserError, check_choice
 from unrolled.rescoring.choose import best, rescored, tuned, with_figure, word_count
 from unrolled.rescoring.nbest import Entry, format_entry, parse_nbest
 from unrolled.text.lines import read_lines, unequal
@@ -25,8 +25,7 @@ log = logging.getLogger("rescore")
 def main(config: DictConfig) -> None:
     if config.nbest is None:
         raise UserError("nbest=FILE is missing: name a list that translate.py nbest=10 wrote")
-    if config.output not in ("best", "nbest"):
-        raise UserError(f"output={config.output} is unknown: give best or nbest")
+    check_choice("output", config.output, ("best", "nbest"))
     lists = parse_nbest(read_lines(config.nbest), config.nbest)
     if "words" not in lists[0][0].features:
         lists = with_figure(lists, "words", [word_count(entry.text) for entries in lists for entry in entries])

@@ -16,9 +16,6 @@ from unrolled.search.sampling import Sampling
 
 @command("sample")
 def main(config: DictConfig) -> None:
-    for option in ("number", "max_length"):
-        if not (isinstance(config[option], int) and config[option] > 0):
-            raise UserError(f"{option}={config[option]}: give a whole number from 1")
     if not config.search._target_.endswith(Sampling.__name__):
         raise UserError("sample.py draws: leave search=... away, or give search=sampling")
     language_model = load_language_model(config)

@@ -11,7 +11,7 @@ import lightning
 from omegaconf import DictConfig
 
 from unrolled.configuration.build import build_data, build_module, build_trainer
-from unrolled.configuration.checks import check_numbers, check_training
+from unrolled.configuration.checks import check_training
 from unrolled.configuration.command import command
 from unrolled.configuration.jobs import (
     halved_if_out_of_memory,
@@ -22,6 +22,7 @@ from unrolled.configuration.jobs import (
     this_job,
     value,
 )
+from unrolled.configuration.ranges import check_options
 from unrolled.configuration.values import to_yaml
 from unrolled.runs.provenance import write_provenance
 from unrolled.runs.reproduction import compared
@@ -34,7 +35,7 @@ from unrolled.training.run import run
 @command("train")
 def main(config: DictConfig) -> float | None:
     config, resume, results, original = this_job(config)
-    check_numbers(config)
+    check_options(config, "train")  # of the run that is resumed or reproduced
     folder = Path(config.run_folder)
     if results is not None:
         show_results(results)

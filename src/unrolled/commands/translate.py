@@ -10,7 +10,7 @@ from omegaconf import DictConfig
 from unrolled.alignment.links import pharaoh
 from unrolled.configuration.command import command
 from unrolled.configuration.load import load_translator
-from unrolled.errors import UserError
+from unrolled.errors import UserError, check_choice
 from unrolled.inference.attended_pairs import word_links
 from unrolled.inference.matrices import MatrixFile
 from unrolled.inference.trained_translator import Output, TrainedTranslator
@@ -21,11 +21,7 @@ log = logging.getLogger("translate")
 
 @command("translate")
 def main(config: DictConfig) -> None:
-    for option in ("nbest", "lines", "max_length"):
-        if not (isinstance(config[option], int) and config[option] > 0):
-            raise UserError(f"{option}={config[option]}: give a whole number from 1")
-    if config.longer not in ("truncate", "refuse"):
-        raise UserError(f"longer={config.longer} is unknown: give truncate or refuse")
+    check_choice("longer", config.longer, ("truncate", "refuse"))
     translator = load_translator(config)
     done = 0
     with ExitStack() as files:

@@ -11,7 +11,7 @@ from unrolled.comparison.document import Block, Heading, Paragraph, Picture, Tab
 from unrolled.comparison.groups import BLEU, MEASURES, Comparison, Group
 from unrolled.comparison.tables import Pairs
 from unrolled.comparison.translated import Translated
-from unrolled.errors import UserError
+from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
 from unrolled.figures.band_curves import bands_figure
 from unrolled.figures.formats import save_figure
 from unrolled.files import write_text
@@ -62,12 +62,11 @@ class Report:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name, smallest in (("bootstrap", 1), ("randomization", 1), ("sentences", 0)):
-            value = getattr(self, name)
-            if not isinstance(value, int) or value < smallest:
-                raise UserError(f"{name}={value}: give a whole number from {smallest}")
+        check("bootstrap", self.bootstrap, POSITIVE_WHOLE)
+        check("randomization", self.randomization, POSITIVE_WHOLE)
+        check("sentences", self.sentences, WHOLE)
         edges = self.edges
-        if edges is not None and (not isinstance(edges, list) or any(not isinstance(edge, int) for edge in edges)):
+        if edges is not None and (not isinstance(edges, list) or any(edge not in WHOLE for edge in edges)):
             raise UserError(f"edges={edges}: give whole numbers of words, such as [0,11,21,31]")
 
     def write(self, folder: Path, comparison: Comparison, translated: Translated | None, notices: Sequence[str]) -> str:

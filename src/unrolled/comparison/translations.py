@@ -10,7 +10,7 @@ from unrolled.alignment.links import Links
 from unrolled.comparison.groups import TEST, Comparison, Group
 from unrolled.comparison.translated import Translated
 from unrolled.data.module import DataModule
-from unrolled.errors import UserError
+from unrolled.errors import WHOLE, UserError, check
 from unrolled.runs.folder import Run
 from unrolled.text.lines import read_lines
 
@@ -27,8 +27,7 @@ def read_translations(
     ``data_of`` gives the data of a run folder. Without known links they are found, if training and test text together
     have no more than ``align`` pairs of lines. None where no group can be read.
     """
-    if not isinstance(align, int) or align < 0:
-        raise UserError(f"align={align}: give a whole number from 0")
+    check("align", align, WHOLE)
     notices = []
     groups: dict[tuple[Any, ...], list[Group]] = {}
     for group in comparison.groups:

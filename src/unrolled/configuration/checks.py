@@ -3,36 +3,9 @@
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from unrolled.configuration.mistakes import nearest
-from unrolled.errors import UserError
+from unrolled.errors import UserError, nearest
 
 HALF_WEIGHTS = {"bf16-true": "bf16-mixed", "16-true": "16-mixed"}
-
-
-def check_numbers(config: DictConfig) -> None:
-    """UserError where a seed, size, number, share of dropout, learning rate or callback of ``config`` is not one."""
-    whole, share = "give a whole number from 1", "give a number from 0 to below 1"
-    for group in ("model", "attention"):
-        for key, value in config[group].items():
-            if key.endswith(("size", "layers")) and not (isinstance(value, int) and value > 0):
-                raise UserError(f"{group}.{key}={value}: {whole}")
-            if key.endswith("dropout") and not (isinstance(value, int | float) and 0 <= value < 1):
-                raise UserError(f"{group}.{key}={value}: {share}")
-    for key in ("max_tokens", "max_length"):
-        value = config.data.get(key, 1)
-        if not (isinstance(value, int) and value > 0):
-            raise UserError(f"data.{key}={value}: {whole}")
-    for name, callback in config.callbacks.items():
-        if not (isinstance(callback, DictConfig) and "_target_" in callback):
-            instead = f"leave it out: ~callbacks.{name}" if callback is None else "give its class, _target_"
-            raise UserError(f"callbacks.{name}={callback}: {instead}")
-    smoothing, rate = config.objective.get("label_smoothing", 0.0), config.optimizer.get("lr", 1.0)
-    if not (isinstance(smoothing, int | float) and 0 <= smoothing < 1):
-        raise UserError(f"objective.label_smoothing={smoothing}: {share}")
-    if not (isinstance(rate, int | float) and rate > 0):
-        raise UserError(f"optimizer.lr={rate}: give a number above 0")
-    if not (isinstance(config.seed, int) and 0 <= config.seed < 2**32):
-        raise UserError(f"seed={config.seed}: give a whole number from 0 to {2**32 - 1}")
 
 
 def check_choices(config: DictConfig) -> None:

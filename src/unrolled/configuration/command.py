@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.jobs import RESOLVED, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
+from unrolled.configuration.ranges import check_options
 from unrolled.training.preemption import Preempted
 
 CONF = Path(__file__).resolve().parents[3] / "conf"
@@ -44,10 +45,12 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
             if not launched_elsewhere():
                 with _status():
                     check_choices(config)
+                    check_options(config, name)
                     return task(config)
             _prepare_process(f"[{HydraConfig.get().job.num}] ")
             try:
                 check_choices(config)
+                check_options(config, name)
                 return task(config)  # a mistake is said by the process that launched this one
             except Preempted:
                 os.kill(os.getpid(), signal.SIGUSR2)  # now it is for submitit, which queues the job again

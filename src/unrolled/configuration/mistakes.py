@@ -2,19 +2,17 @@
 
 import errno
 import re
-from difflib import SequenceMatcher, get_close_matches
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from omegaconf import DictConfig
 from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
 
-from unrolled.errors import UserError
+from unrolled.errors import UserError, nearest
 
 # of the system, which says with each what file it is about
 NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-CLOSE = 0.5
 PLUGINS = {"joblib": "sweep", "submitit_slurm": "slurm", "submitit_local": "slurm"}  # Hydra's, and our extra for each
 
 
@@ -77,20 +75,3 @@ def _added(text: str) -> str | None:
         if path.startswith("+") and name == found[2]:
             return f"{path}.{name}: {found[1]} has no such option"
     return None
-
-
-def nearest(word: str, choices: list[str]) -> str:
-    """The end of a line that says what ``word`` may have been meant to be: in whole or, as in a_size, in part."""
-    close = get_close_matches(word, choices, n=1, cutoff=CLOSE)
-    if close:
-        return f"; did you mean {close[0]}?"
-    choices = sorted(choice for choice in choices if not choice.startswith("_"))
-    alike = {
-        choice: max(SequenceMatcher(None, word, part).ratio() for part in re.split(r"[_.]", choice))
-        for choice in choices
-    }
-    best = max(alike.values(), default=0.0)
-    if best > CLOSE:
-        *most, last = [choice for choice in choices if alike[choice] == best]
-        return f"; did you mean {' or '.join([', '.join(most), last] if most else [last])}?"
-    return f"; there are {', '.join(choices)}" if choices else ""

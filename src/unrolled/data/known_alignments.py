@@ -12,7 +12,7 @@ from unrolled.alignment.pieces import piece_links
 from unrolled.data import store
 from unrolled.data.corpus import Files
 from unrolled.data.store import TokenStore
-from unrolled.errors import UserError
+from unrolled.errors import UserError, check_choice
 from unrolled.files import appearing
 from unrolled.text.lines import read_lines, sha256
 from unrolled.text.tokenizer import Tokenizer
@@ -31,8 +31,8 @@ class KnownAlignments:
     def __init__(
         self, *, files: Mapping[str, Files], digest: Callable[[Path], str], cache: Path, origin: str | None
     ) -> None:
-        if origin is not None and origin not in SOURCES:
-            raise UserError(f"alignment.source={origin} is unknown: give {' or '.join(SOURCES)}")
+        if origin is not None:
+            check_choice("alignment.source", origin, SOURCES)
         self._files, self._digest, self._cache, self._origin = files, digest, cache, origin
 
     def prepare(self, source: Tokenizer, target: Tokenizer) -> None:

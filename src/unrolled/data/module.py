@@ -21,7 +21,7 @@ from unrolled.data.known_alignments import KnownAlignments
 from unrolled.data.loader import BatchLoader
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore
-from unrolled.errors import UserError
+from unrolled.errors import POSITIVE_WHOLE, UserError, check, check_choice
 from unrolled.files import appearing, clean
 from unrolled.text.lines import check_same_length, count_lines, read_lines, sha256, unequal
 from unrolled.text.tokenizer import SentencePiece, Tokenizer, Words, load_tokenizers, save_tokenizers
@@ -64,10 +64,9 @@ class DataModule(lightning.LightningDataModule):
         alignment_source: str | None = None,
     ) -> None:
         super().__init__()
-        sizes = {"max_tokens": max_tokens, "max_length": max_length, "max_sentences": max_sentences}
-        for name, value in (sizes | {"stream_rows": stream_rows, "stream_steps": stream_steps}).items():
-            if value is not None and value < 1:
-                raise UserError(f"data: {name}={value}: give a number above 0")
+        sizes = {"max_tokens": max_tokens, "max_length": max_length}
+        for name, size in (sizes | {"stream_rows": stream_rows, "stream_steps": stream_steps}).items():
+            check(f"data.{name}", size, POSITIVE_WHOLE)
         self._corpus, self._tokenizer = corpus, tokenizer
         self._cache = Path(cache)
         self._max_tokens, self._max_length, self._max_sentences = max_tokens, max_length, max_sentences
@@ -256,8 +255,7 @@ class DataModule(lightning.LightningDataModule):
         return [(source(one), target(other)) for one, other in pairs]
 
     def _split(self, split: str) -> Files:
-        if split not in SPLITS:
-            raise UserError(f"split={split} is unknown; give one of {', '.join(SPLITS)}")
+        check_choice("split", split, SPLITS)
         return self._files[split]
 
     def save_tokenizers(self, folder: Path) -> None:

@@ -6,7 +6,7 @@ from functools import cache
 
 import torch
 
-from unrolled.errors import UserError
+from unrolled.errors import check_choice
 
 log = logging.getLogger(__name__)
 
@@ -15,8 +15,7 @@ DTYPES = {"32-true": None, "bf16-mixed": torch.bfloat16, "16-mixed": torch.float
 
 def autocast(device: torch.device, precision: str) -> AbstractContextManager[None]:
     """Products in ``precision``, in Lightning's words: 32-true, bf16-mixed or 16-mixed. UserError for any other."""
-    if precision not in DTYPES:
-        raise UserError(f"precision={precision} is unknown: give {', '.join(DTYPES)}")
+    check_choice("precision", precision, DTYPES)
     warn_if_emulated(precision, device.type)
     dtype = DTYPES[precision]
     return torch.autocast(device.type, dtype=dtype, enabled=dtype is not None)

@@ -14,12 +14,11 @@ All biases stand on the input side, once.
 """
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
 import torch
 from torch import Tensor, nn
 
-from unrolled.errors import UserError
+from unrolled.errors import UserError, nearest
 from unrolled.models.fast.kernel import CellKernel
 from unrolled.models.fast.lstm import lstm
 from unrolled.models.fast.reset_after import ResetAfterKernel
@@ -244,7 +243,5 @@ CELLS: dict[str, Callable[..., Cell]] = {
 def make_cell(name: str, *, input_size: int, hidden_size: int) -> Cell:
     """The cell called ``name`` (a key of ``CELLS``); UserError names the nearest one if there is none."""
     if name not in CELLS:
-        near = get_close_matches(str(name), CELLS, n=1)
-        hint = f"did you mean {near[0]}?" if near else f"choose one of {', '.join(CELLS)}"
-        raise UserError(f"there is no recurrent cell '{name}' (cell=... of the model): {hint}")
+        raise UserError(f"there is no recurrent cell '{name}' (cell=... of the model){nearest(str(name), CELLS)}")
     return CELLS[name](input_size=input_size, hidden_size=hidden_size)

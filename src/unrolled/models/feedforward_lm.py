@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unrolled.errors import UserError
+from unrolled.errors import Numbers, UserError, check
 from unrolled.models.initialise import initialise
 from unrolled.models.language_model import Nested, NeuralLanguageModel
 
@@ -63,8 +63,7 @@ def feedforward_lm(
     """Build the model; ``order`` n counts the predicted word. ``source_vocabulary`` plays no part."""
     if attention is not None:
         raise UserError("model=feedforward_lm has no source to look at: leave attention=... away")
-    if not isinstance(order, int) or order < 2:
-        raise UserError(f"model.order={order}: a word is predicted from order - 1 words before it, so give 2 or more")
+    check("model.order", order, Numbers(least=2, whole=True))  # a word is predicted from order - 1 words before it
     model = FeedForwardLanguageModel(
         embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=0),
         order=order,

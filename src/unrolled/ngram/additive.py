@@ -2,7 +2,7 @@
 
 import torch
 
-from unrolled.errors import UserError
+from unrolled.errors import Numbers, check
 from unrolled.ngram.counts import Counts, Estimate
 
 
@@ -29,8 +29,7 @@ class AddAlpha:
     """
 
     def __init__(self, *, alpha: float) -> None:
-        if not (isinstance(alpha, int | float) and alpha > 0):
-            raise UserError(f"model.estimator.alpha={alpha}: give a number above 0 (0 is maximum_likelihood)")
+        check("model.estimator.alpha", alpha, Numbers(above=0, instead="take model/estimator=maximum_likelihood"))
         self.alpha = alpha
 
     def __call__(self, counts: Counts) -> Estimate:

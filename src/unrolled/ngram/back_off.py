@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from unrolled.errors import UserError
+from unrolled.errors import Numbers, check
 from unrolled.ngram.counts import Counts, Estimate, counts_of_counts
 
 log = logging.getLogger(__name__)
@@ -52,8 +52,7 @@ class Absolute:
     """d = D for every count (Ney, Essen & Kneser 1994), D = n_1 / (n_1 + 2 n_2) of each order unless it is given."""
 
     def __init__(self, *, discount: float | None) -> None:
-        if discount is not None and not (isinstance(discount, int | float) and 0 < discount < 1):
-            raise UserError(f"model.estimator.discount={discount}: give a number between 0 and 1, or null")
+        check("model.estimator.discount", discount, Numbers(above=0, below=1, also=(None,)))
         self.discount = discount
 
     def __call__(self, counts: Counts) -> Estimate:
@@ -77,8 +76,7 @@ class Katz:
     """
 
     def __init__(self, *, most: int) -> None:
-        if not isinstance(most, int) or most < 2:
-            raise UserError(f"model.estimator.most={most}: give a whole number from 2")
+        check("model.estimator.most", most, Numbers(least=2, whole=True))
         self.most = most
 
     def __call__(self, counts: Counts) -> Estimate:

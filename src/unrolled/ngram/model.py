@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unrolled.errors import UserError
+from unrolled.errors import Numbers, UserError, check
 from unrolled.models.language_model import LanguageModel, Nested, Words
 from unrolled.ngram.counts import Estimator, count_ngrams
 from unrolled.ngram.trie import NgramBlock, blocks, find, keys_of, level_ends, node_keys
@@ -134,6 +134,5 @@ def ngram_lm(
     """Build the model, still empty; ``order`` n counts the predicted word. ``source_vocabulary`` plays no part."""
     if attention is not None:
         raise UserError("model=ngram_lm has no source to look at: leave attention=... away")
-    if not isinstance(order, int) or not 1 <= order <= LONGEST:
-        raise UserError(f"model.order={order}: give a whole number from 1 to {LONGEST}, the predicted word included")
+    check("model.order", order, Numbers(least=1, most=LONGEST, whole=True))
     return NgramLanguageModel(vocabulary=target_vocabulary, order=order, estimator=estimator)

@@ -1,11 +1,10 @@
 """Choosing again from n-best lists: score = sum of weight x figure."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 
 import numpy as np
 
-from unrolled.errors import UserError
+from unrolled.errors import Numbers, UserError, check, nearest
 from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics
 from unrolled.rescoring.mert import Array, Sentence, quality_of, tune
 from unrolled.rescoring.nbest import Entry
@@ -78,11 +77,6 @@ def _weights(lists: Lists, weights: Mapping[str, float]) -> Array:
     names = list(lists[0][0].features)
     for name, weight in weights.items():
         if name not in names:
-            close = get_close_matches(name, names, n=1, cutoff=0.5)
-            raise UserError(
-                f"weights.{name}: there is no such figure; "
-                + (f"did you mean {close[0]}?" if close else f"there are {', '.join(names)}")
-            )
-        if not isinstance(weight, int | float):
-            raise UserError(f"weights.{name}={weight}: give a number")
+            raise UserError(f"weights.{name}: there is no such figure{nearest(name, names)}")
+        check(f"weights.{name}", weight, Numbers())
     return np.array([float(weights.get(name, 0.0)) for name in names])

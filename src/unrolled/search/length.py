@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from torch import Tensor
 
-from unrolled.errors import UserError
+from unrolled.errors import NOT_NEGATIVE, WHOLE, Numbers, check
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,7 @@ class PerToken:
     power: float = 1.0
 
     def __post_init__(self) -> None:
-        if not self.power >= 0:
-            raise UserError(f"search.length_normalization.power={self.power}: it must be 0 or more")
+        check("search.length_normalization.power", self.power, NOT_NEGATIVE)
 
     def __call__(self, log_probability: Tensor, length: Tensor) -> Tensor:
         """Scores of the hypotheses."""
@@ -43,8 +42,7 @@ class GNMT:
     alpha: float = 0.6
 
     def __post_init__(self) -> None:
-        if not self.alpha >= 0:
-            raise UserError(f"search.length_normalization.alpha={self.alpha}: it must be 0 or more")
+        check("search.length_normalization.alpha", self.alpha, NOT_NEGATIVE)
 
     def __call__(self, log_probability: Tensor, length: Tensor) -> Tensor:
         """Scores of the hypotheses."""
@@ -69,9 +67,6 @@ def length_limits(batch: SourceBatch, ratio: float, extra: int) -> Tensor:
 
 def check_limits(ratio: float, extra: int, least: float = 0.0) -> None:
     """UserError where one of the settings on lengths is none."""
-    if not ratio >= 0:
-        raise UserError(f"search.max_length_ratio={ratio}: it must be 0 or more")
-    if not 0 <= least <= ratio:
-        raise UserError(f"search.min_length_ratio={least}: it must be from 0 to max_length_ratio={ratio}")
-    if extra < 0:
-        raise UserError(f"search.max_length_extra={extra}: it must be 0 or more")
+    check("search.max_length_ratio", ratio, NOT_NEGATIVE)
+    check("search.min_length_ratio", least, Numbers(least=0, most=ratio))
+    check("search.max_length_extra", extra, WHOLE)

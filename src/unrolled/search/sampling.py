@@ -1,15 +1,18 @@
 """Sampling: words drawn from the model's distribution, sharpened or cut. N rows, V vocabulary."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf
 
 import torch
 from torch import Tensor
 
-from unrolled.errors import UserError
+from unrolled.errors import POSITIVE_WHOLE, Numbers, check
 from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator, Hypothesis, device_of, select
 from unrolled.search.length import SourceBatch, check_limits, length_limits
+
+TEMPERATURES = Numbers(least=1e-4, most=1e4, instead="take search=greedy, its limit at 0")
+"""Log-probabilities over a temperature have a soft-max within the range of float32."""
 
 
 def sharpen(log_probs: Tensor, *, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
@@ -93,12 +96,10 @@ class Sampling:
     pad: int = 0
 
     def __post_init__(self) -> None:
-        if not self.temperature > 0:
-            raise UserError(f"search.temperature={self.temperature}: it must be above 0; search=greedy is its limit")
-        if self.top_k is not None and self.top_k < 1:
-            raise UserError(f"search.top_k={self.top_k}: it must be 1 or more, or null for all words")
-        if self.top_p is not None and not 0 < self.top_p <= 1:
-            raise UserError(f"search.top_p={self.top_p}: it must be above 0 and at most 1, or null for all words")
+        check("search.temperature", self.temperature, TEMPERATURES)
+        check("search.top_k", self.top_k, replace(POSITIVE_WHOLE, also=(None,)))
+        check("search.top_p", self.top_p, Numbers(above=0, most=1, also=(None,)))
+        check("search.seed", self.seed, Numbers(least=0, most=2**64 - 1, whole=True))
         check_limits(self.max_length_ratio, self.max_length_extra)
         self._random = torch.Generator().manual_seed(self.seed)
 

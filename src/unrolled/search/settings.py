@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from unrolled.errors import UserError
+from unrolled.errors import NOT_NEGATIVE, POSITIVE_WHOLE, check
 from unrolled.search.beam import Score, beam_search, greedy
 from unrolled.search.coverage import Covered
 from unrolled.search.fusion import Fused
@@ -63,11 +63,9 @@ class BeamSearch:
     pad: int = 0
 
     def __post_init__(self) -> None:
-        if self.beam_size < 1:
-            raise UserError(f"search.beam_size={self.beam_size}: it must be 1 or more")
-        for option in ("coverage_penalty", "language_model_weight"):
-            if not getattr(self, option) >= 0:
-                raise UserError(f"search.{option}={getattr(self, option)}: it must be 0 or more")
+        check("search.beam_size", self.beam_size, POSITIVE_WHOLE)
+        check("search.coverage_penalty", self.coverage_penalty, NOT_NEGATIVE)
+        check("search.language_model_weight", self.language_model_weight, NOT_NEGATIVE)
         check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
 
     def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:

@@ -10,14 +10,14 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
 import sentencepiece
 
-from unrolled.errors import UserError
+from unrolled.errors import POSITIVE_WHOLE, Numbers, UserError, check, check_choice
 from unrolled.files import write_bytes
 from unrolled.text.lines import count_lines, read_lines
 from unrolled.text.tokens import BOS, EOS, PAD, SILENT, SPECIALS, UNK, WORD
@@ -29,6 +29,9 @@ NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
 
 
 SAMPLE = 1_000_000  # lines of a file that SentencePiece is trained on; it holds them in memory
+
+
+SIZES = Numbers(least=len(SPECIALS) + 1, most=10**7, whole=True)  # <pad>, <s>, </s> and <unk> alone are no vocabulary
 
 
 SPACE = "\u2581"  # how SentencePiece writes a space
@@ -277,16 +280,10 @@ class SentencePiece:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        if self.kind not in ("unigram", "bpe"):
-            raise UserError(f"tokenizer: kind={self.kind} is unknown; give unigram or bpe")
-        if self.normalization not in NORMALIZATIONS:
-            raise UserError(
-                f"tokenizer: normalization={self.normalization} is unknown; give one of {', '.join(NORMALIZATIONS)}"
-            )
-        if self.size <= len(SPECIALS):
-            raise UserError(f"tokenizer: size={self.size} leaves no room beside {', '.join(SPECIALS)}; raise it")
-        if not 0.98 <= self.character_coverage <= 1:
-            raise UserError(f"tokenizer: character_coverage={self.character_coverage}: give a share from 0.98 to 1")
+        check_choice("tokenizer.kind", self.kind, ("unigram", "bpe"))
+        check_choice("tokenizer.normalization", self.normalization, NORMALIZATIONS)
+        check("tokenizer.size", self.size, SIZES)
+        check("tokenizer.character_coverage", self.character_coverage, Numbers(least=0.98, most=1))
 
     def train(self, paths: Sequence[Path]) -> Tokenizer:
         """Train on text files; of a large file on a million lines, evenly spread."""
@@ -317,8 +314,8 @@ class Words:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        if self.size is not None and self.size <= len(SPECIALS):
-            raise UserError(f"tokenizer: size={self.size} leaves no room beside {', '.join(SPECIALS)}; raise it")
+        check("tokenizer.size", self.size, replace(SIZES, also=(None,)))
+        check("tokenizer.min_count", self.min_count, POSITIVE_WHOLE)
 
     def train(self, paths: Sequence[Path]) -> Tokenizer:
         """Count the words of text files."""

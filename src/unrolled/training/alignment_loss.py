@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from unrolled.errors import UserError
+from unrolled.errors import NOT_NEGATIVE, Numbers, UserError, check
 from unrolled.models.translator import Translator
 
 SMALLEST = 1e-20  # of a weight's logarithm: no more than 46 nats for what soft-max has rounded to nothing
@@ -56,10 +56,8 @@ class Supervision:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        if not self.weight >= 0:
-            raise UserError(f"alignment.weight={self.weight}: give a number from 0")
-        if not 0 < self.decay <= 1:
-            raise UserError(f"alignment.decay={self.decay}: give a number above 0, up to 1")
+        check("alignment.weight", self.weight, NOT_NEGATIVE)
+        check("alignment.decay", self.decay, Numbers(above=0, most=1))
         if self.weight == 0 and not self.replace:
             raise UserError("alignment.weight=0 teaches nothing: give a number above 0, or take alignment=none")
 
@@ -70,8 +68,7 @@ class Supervision:
 
 def check_supervision(model: Translator, supervision: Supervision | None, penalty: float) -> None:
     """UserError: a penalty that is no weight; a model that has no attention to be taught."""
-    if not penalty >= 0:
-        raise UserError(f"objective.doubly_stochastic={penalty}: give a number from 0")
+    check("objective.doubly_stochastic", penalty, NOT_NEGATIVE)
     if model.attention is not None:
         return
     mistakes = {"alignment=none": supervision is not None, "objective.doubly_stochastic=0": penalty > 0}

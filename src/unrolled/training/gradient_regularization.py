@@ -15,7 +15,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from unrolled.errors import UserError
+from unrolled.errors import NOT_NEGATIVE, UserError, check
 from unrolled.models.cells import Cell, CellState
 from unrolled.models.language_model import RecurrentLanguageModel
 from unrolled.models.trace import TracedLayer
@@ -23,11 +23,10 @@ from unrolled.models.trace import TracedLayer
 
 def check_regularization(weight: float, model: object) -> None:
     """UserError: ``weight`` is no number from 0, or is above 0 and ``model`` has no recurrent states."""
-    name = f"objective.gradient_regularization={weight}"
-    if not isinstance(weight, int | float) or not 0 <= weight < float("inf"):
-        raise UserError(f"{name}: give a number from 0")
+    name = "objective.gradient_regularization"
+    check(name, weight, NOT_NEGATIVE)
     if weight > 0 and not isinstance(model, RecurrentLanguageModel):
-        raise UserError(f"{name}: this model has no recurrent states: leave it 0, or take model=rnn_lm")
+        raise UserError(f"{name}={weight}: this model has no recurrent states: leave it 0, or take model=rnn_lm")
 
 
 def omega(cell: Cell, inputs: Tensor, x: CellState, dx_next: CellState) -> Tensor:

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from unrolled.data.batch import Batch
-from unrolled.errors import UserError
+from unrolled.errors import check_choice
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.training.loss import TokenLoss
 from unrolled.training.schedule import Schedule
@@ -33,8 +33,7 @@ class Objective(lightning.LightningModule):
         mode: str,
     ) -> None:
         super().__init__()
-        if monitor not in self.figures:
-            raise UserError(f"objective.monitor={monitor}: give one of {', '.join(self.figures)}")
+        check_choice("objective.monitor", monitor, self.figures)
         self.model = model
         self.label_smoothing = label_smoothing
         self.monitor = monitor

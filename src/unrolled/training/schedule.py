@@ -1,13 +1,15 @@
 """Learning-rate schedules, as Lightning's ``lr_scheduler`` dictionaries. ``steps`` are the optimiser's."""
 
+from dataclasses import replace
 from typing import Any
 
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
-from unrolled.errors import UserError
+from unrolled.errors import POSITIVE_WHOLE, check
 
 Schedule = dict[str, Any] | None
+STEPS = replace(POSITIVE_WHOLE, instead="take schedule=constant")
 
 
 def constant(optimizer: Optimizer, *, monitor: str, mode: str) -> Schedule:
@@ -17,13 +19,13 @@ def constant(optimizer: Optimizer, *, monitor: str, mode: str) -> Schedule:
 
 def warm_up(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -> Schedule:
     """Linear from lr/steps to lr in ``steps`` optimiser steps, then constant."""
-    steps = _positive("schedule.steps", steps)
+    steps = _checked(steps)
     return {"scheduler": LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / steps)), "interval": "step"}
 
 
 def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -> Schedule:
     """Linear warm-up to lr in ``steps`` steps, then lr * sqrt(steps / step) (Vaswani et al. 2017, eq 3)."""
-    steps = _positive("schedule.steps", steps)
+    steps = _checked(steps)
 
     def factor(step: int) -> float:
         return min((step + 1) / steps, (steps / (step + 1)) ** 0.5)
@@ -33,7 +35,7 @@ def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, steps:
 
 def linear_decay(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -> Schedule:
     """Linear from lr to 0 in ``steps`` optimiser steps: for a training whose length is known."""
-    steps = _positive("schedule.steps", steps)
+    steps = _checked(steps)
     return {"scheduler": LambdaLR(optimizer, lambda step: max(0.0, 1 - step / steps)), "interval": "step"}
 
 
@@ -55,7 +57,6 @@ def halve_on_plateau(
     return {"scheduler": scheduler, "interval": "epoch", "monitor": monitor, "strict": False}
 
 
-def _positive(name: str, steps: int) -> int:
-    if steps < 1:
-        raise UserError(f"{name}={steps}: give a whole number above 0, or take schedule=constant")
+def _checked(steps: int) -> int:
+    check("schedule.steps", steps, STEPS)
     return steps

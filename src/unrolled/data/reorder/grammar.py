@@ -12,7 +12,7 @@ from pathlib import Path
 
 from unrolled.data.reorder.tree import SHORTEST, Phrase, grow
 from unrolled.data.reorder.words import SMALLEST, Word, invent
-from unrolled.errors import UserError
+from unrolled.errors import Numbers, UserError, check, check_choice
 
 Order = dict[str, tuple[str, ...]]
 
@@ -45,17 +45,18 @@ NESTED: Order = HEAD_FINAL | {
 ORDERS = {"none": SOURCE_ORDER, "local": LOCAL, "head_final": HEAD_FINAL, "nested": NESTED}
 
 SPLITS = ("test", "val", "train")  # in the order in which they are drawn
-RANGES: dict[str, tuple[float, float]] = {
-    "pairs": (1, 10**8),
-    "validation_pairs": (1, 10**8),
-    "test_pairs": (1, 10**8),
-    "seed": (0, 2**63),
-    "depth": (0, 50),  # the tree is read by recursion
-    "min_length": (SHORTEST, 10_000),
-    "max_length": (SHORTEST, 10_000),
-    "vocabulary_size": (SMALLEST, 10**6),
-    "fertility": (0.0, 1.0),
-    "ambiguity": (0.0, 1.0),
+PAIRS = Numbers(least=1, most=10**8, whole=True)
+RANGES = {
+    "pairs": PAIRS,
+    "validation_pairs": PAIRS,
+    "test_pairs": PAIRS,
+    "seed": Numbers(least=0, most=2**63, whole=True),
+    "depth": Numbers(least=0, most=50, whole=True),  # the tree is read by recursion
+    "min_length": Numbers(least=SHORTEST, most=10_000, whole=True),
+    "max_length": Numbers(least=SHORTEST, most=10_000, whole=True),
+    "vocabulary_size": Numbers(least=SMALLEST, most=10**6, whole=True),
+    "fertility": Numbers(least=0, most=1),
+    "ambiguity": Numbers(least=0, most=1),
 }
 PATIENCE = 2000  # draws without a new sentence, after which the grammar counts as exhausted
 
@@ -90,16 +91,12 @@ class Grammar:
 
     def __post_init__(self) -> None:
         """Refuse what makes no sense."""
-        for name, (smallest, largest) in RANGES.items():
-            value = getattr(self, name)
-            kinds = (int,) if isinstance(smallest, int) else (int, float)
-            if isinstance(value, bool) or not isinstance(value, kinds) or not smallest <= value <= largest:
-                number = "a whole number" if isinstance(smallest, int) else "a share"
-                raise UserError(f"reorder: {name}={value}: give {number} from {smallest} to {largest}")
+        for name, allowed in RANGES.items():
+            check(f"data.grammar.{name}", getattr(self, name), allowed)
         if self.max_length < self.min_length:
-            raise UserError(f"reorder: max_length={self.max_length} is below min_length={self.min_length}; raise it")
-        if self.reordering not in ORDERS:
-            raise UserError(f"reorder: reordering={self.reordering} is unknown; give one of {', '.join(ORDERS)}")
+            what = f"data.grammar.max_length={self.max_length} is below data.grammar.min_length={self.min_length}"
+            raise UserError(f"{what}: raise it")
+        check_choice("data.grammar.reordering", self.reordering, ORDERS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +192,7 @@ def generate(grammar: Grammar, split: str) -> Iterator[Pair]:
 
     Raises `UserError` if the grammar is too small to have that many different sentences.
     """
-    if split not in SPLITS:
-        raise UserError(f"reorder: split={split} is unknown; give one of train, val, test")
+    check_choice("split", split, SPLITS)
     for name, pair in _splits(grammar):
         if name == split:
             yield pair

@@ -7,7 +7,7 @@ from typing import Any
 import lightning
 from lightning.pytorch.callbacks import Callback
 
-from unrolled.errors import UserError
+from unrolled.errors import POSITIVE_WHOLE, check
 from unrolled.inference.attended_pairs import attend
 from unrolled.inspection import record
 from unrolled.inspection.page import PAGE, Shown, write_page
@@ -27,8 +27,7 @@ class AttentionRecord(Callback):
     """
 
     def __init__(self, *, folder: str, name: str, sentences: int) -> None:
-        if not isinstance(sentences, int) or sentences < 1:
-            raise UserError(f"callbacks.attention_record.sentences={sentences}: give a whole number from 1")
+        check("callbacks.attention_record.sentences", sentences, POSITIVE_WHOLE)
         self.folder = Path(folder)
         self.name = name
         self.sentences = sentences

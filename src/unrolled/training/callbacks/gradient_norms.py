@@ -16,7 +16,7 @@ from lightning.pytorch.callbacks import Callback
 from torch import Tensor, nn
 
 from unrolled.data.batch import Batch
-from unrolled.errors import UserError
+from unrolled.errors import POSITIVE_WHOLE, check
 from unrolled.figures.formats import save_figure
 from unrolled.figures.gradient_curves import FILE, Row, comparison_figure, norms_figure, read_rows, write_rows
 from unrolled.models.trace import Recurrent
@@ -43,8 +43,7 @@ class GradientNorms(Callback):
 
     def __init__(self, *, folder: str, sweep: str | None, sentences: int, steps: int, words: int) -> None:
         for name, value in {"sentences": sentences, "steps": steps, "words": words}.items():
-            if not isinstance(value, int) or value < 1:
-                raise UserError(f"callbacks.gradient_norms.{name}={value}: give a whole number from 1")
+            check(f"callbacks.gradient_norms.{name}", value, POSITIVE_WHOLE)
         self.folder = Path(folder)
         self.sweep = None if sweep is None else Path(sweep)
         self.sentences = sentences

@@ -8,7 +8,7 @@ import lightning
 from lightning.pytorch.callbacks import Callback
 from lightning.pytorch.trainer.states import TrainerFn
 
-from unrolled.errors import UserError
+from unrolled.errors import WHOLE, check
 from unrolled.files import write_text
 from unrolled.runs.weights import INDEX, ranked, read_kept, save_weights, weights_of
 
@@ -20,8 +20,8 @@ class KeepWeights(Callback):
     """
 
     def __init__(self, *, folder: str, monitor: str, mode: str, last: int, best: int) -> None:
-        if min(last, best) < 0:
-            raise UserError(f"callbacks.kept: last={last} best={best}: give whole numbers from 0")
+        check("callbacks.kept.last", last, WHOLE)
+        check("callbacks.kept.best", best, WHOLE)
         self.folder = Path(folder)
         self.monitor = monitor
         self.mode = mode

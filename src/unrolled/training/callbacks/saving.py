@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
 
-from unrolled.errors import UserError
+from unrolled.errors import Numbers, check
 from unrolled.runs.resume import moved
 from unrolled.training.loggers.csv import Curves
 from unrolled.training.preemption import Preempted
@@ -35,9 +35,8 @@ class SaveProgress(Callback):
     """
 
     def __init__(self, *, path: str, minutes: float | None, steps: int | None) -> None:
-        for name, value in (("minutes", minutes), ("steps", steps)):
-            if value is not None and not value > 0:
-                raise UserError(f"callbacks.saving.{name}={value}: give a number above 0, or null")
+        check("callbacks.saving.minutes", minutes, Numbers(above=0, also=(None,)))
+        check("callbacks.saving.steps", steps, Numbers(least=1, whole=True, also=(None,)))
         self.path = Path(path)
         self.minutes, self.steps = minutes, steps
         self._saved_at = 0.0

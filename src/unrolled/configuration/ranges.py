@@ -1,0 +1,218 @@
+"""What every number and switch of conf/ may be, in one table: a configuration is held against it when it is read.
+
+An option of ours is also checked by the class that takes it, for those who use it from Python, where that class alone
+knows the range (`Grammar`, `Aligner`). Lightning's and PyTorch's options have their range here alone.
+"""
+
+from dataclasses import dataclass, replace
+
+from omegaconf import DictConfig, ListConfig, OmegaConf
+
+from unrolled.errors import (
+    FLAG,
+    NOT_NEGATIVE,
+    POSITIVE,
+    POSITIVE_WHOLE,
+    WHOLE,
+    Allowed,
+    Numbers,
+    OneOf,
+    UserError,
+    check,
+)
+
+
+class Name:
+    """Text that is not empty: a path, or a name."""
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, str) and value != ""
+
+    def __str__(self) -> str:
+        return "a name"
+
+
+class Batches:
+    """How many batches: a share of all, or a number of them."""
+
+    def __contains__(self, value: object) -> bool:
+        return value in (Numbers(above=0, most=1) if isinstance(value, float) else POSITIVE_WHOLE)
+
+    def __str__(self) -> str:
+        return "a share such as 0.5, 1.0 for all, or a whole number of batches from 1"
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two values, each of them ``allowed``."""
+
+    allowed: Allowed
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, ListConfig) and len(value) == 2 and all(each in self.allowed for each in value)
+
+    def __str__(self) -> str:
+        return f"two of them, each {self.allowed}: '[0.9,0.999]'"
+
+
+SHARE = Numbers(least=0, below=1)
+SIZE = Numbers(least=1, most=2**16, whole=True)  # of a layer: more is a slip of the finger, and fits into no memory
+COUNT = Numbers(least=1, most=10**9, whole=True)
+LIMIT = Numbers(least=1, whole=True, also=(-1, None))  # -1 and null: none
+SEED = Numbers(least=0, most=2**32 - 1, whole=True)
+RESAMPLES = Numbers(least=1, most=10**6, whole=True)
+NULL_OR_WHOLE = replace(POSITIVE_WHOLE, also=(None,))
+
+OPTIONS: dict[str, Allowed] = {
+    # train
+    "seed": SEED,
+    "cache": Name(),
+    "run_folder": Name(),
+    "name": Name(),
+    "sweep.dir": Name(),
+    "trainer.max_epochs": LIMIT,
+    "trainer.min_epochs": NULL_OR_WHOLE,
+    "trainer.max_steps": Numbers(least=1, whole=True, also=(-1,)),
+    "trainer.min_steps": NULL_OR_WHOLE,
+    "trainer.num_nodes": POSITIVE_WHOLE,
+    "trainer.gradient_clip_val": replace(NOT_NEGATIVE, also=(None,)),
+    "trainer.gradient_clip_algorithm": OneOf(("norm", "value")),
+    "trainer.accumulate_grad_batches": POSITIVE_WHOLE,
+    "trainer.val_check_interval": Batches(),
+    "trainer.check_val_every_n_epoch": NULL_OR_WHOLE,
+    "trainer.log_every_n_steps": POSITIVE_WHOLE,
+    "trainer.limit_train_batches": Batches(),
+    "trainer.limit_val_batches": Batches(),
+    "trainer.limit_test_batches": Batches(),
+    "trainer.limit_predict_batches": Batches(),
+    "trainer.overfit_batches": Batches(),
+    "trainer.num_sanity_val_steps": replace(WHOLE, also=(-1,)),
+    "trainer.reload_dataloaders_every_n_epochs": WHOLE,
+    "trainer.deterministic": OneOf((True, False, "warn", None)),
+    "trainer.enable_model_summary": FLAG,
+    "trainer.use_distributed_sampler": FLAG,
+    "trainer.detect_anomaly": FLAG,
+    "trainer.benchmark": OneOf((True, False, None)),
+    # models and attentions
+    "model.embedding_size": SIZE,
+    "model.encoder_size": SIZE,
+    "model.decoder_size": SIZE,
+    "model.hidden_size": SIZE,
+    "model.encoder_layers": Numbers(least=1, most=100, whole=True),
+    "model.layers": Numbers(least=1, most=100, whole=True),
+    "model.order": POSITIVE_WHOLE,
+    "model.embedding_dropout": SHARE,
+    "model.annotation_dropout": SHARE,
+    "model.readout_dropout": SHARE,
+    "model.dropout": SHARE,
+    "model.orthogonal": FLAG,
+    "model.variational": FLAG,
+    "model.direct": FLAG,
+    "model.tied_embeddings": FLAG,
+    "model.tied_target_embeddings": FLAG,
+    "model.estimator.alpha": replace(POSITIVE, instead="take model/estimator=maximum_likelihood"),
+    "model.estimator.discount": Numbers(above=0, below=1, also=(None,)),
+    "model.estimator.most": Numbers(least=2, whole=True),
+    "attention.size": SIZE,
+    "attention.coverage_size": SIZE,
+    # data
+    "data.max_tokens": COUNT,
+    "data.max_length": COUNT,
+    "data.epochs": LIMIT,
+    "data.stream": FLAG,
+    "data.stream_rows": COUNT,
+    "data.stream_steps": COUNT,
+    "data.alignment_base": Numbers(least=0, most=1, whole=True),
+    "data.bleu_lowercase": FLAG,
+    "data.source_language": Name(),
+    "data.target_language": Name(),
+    "data.root": Name(),
+    "tokenizer.size": replace(COUNT, also=(None,)),
+    "tokenizer.min_count": COUNT,
+    "tokenizer.joint": FLAG,
+    # training
+    "objective.label_smoothing": SHARE,
+    "objective.doubly_stochastic": NOT_NEGATIVE,
+    "objective.gradient_regularization": NOT_NEGATIVE,
+    "objective.mode": OneOf(("min", "max")),
+    "alignment.weight": NOT_NEGATIVE,
+    "alignment.decay": Numbers(above=0, most=1),
+    "alignment.replace": FLAG,
+    "optimizer.lr": POSITIVE,
+    "optimizer.betas": Pair(SHARE),
+    "optimizer.eps": POSITIVE,
+    "optimizer.rho": SHARE,
+    "optimizer.momentum": SHARE,
+    "optimizer.weight_decay": NOT_NEGATIVE,
+    "optimizer.fused": OneOf((True, False, None)),
+    "schedule.steps": replace(POSITIVE_WHOLE, instead="take schedule=constant"),
+    "schedule.factor": Numbers(above=0, below=1),
+    "schedule.patience": WHOLE,
+    "schedule.minimum": NOT_NEGATIVE,
+    "callbacks.attention_record.sentences": POSITIVE_WHOLE,
+    "callbacks.checkpoint.save_top_k": replace(POSITIVE_WHOLE, also=(-1,)),
+    "callbacks.checkpoint.enable_version_counter": FLAG,
+    "callbacks.diverged.every": POSITIVE_WHOLE,
+    "callbacks.early_stopping.patience": WHOLE,
+    "callbacks.early_stopping.check_finite": FLAG,
+    "callbacks.early_stopping.check_on_train_epoch_end": FLAG,
+    "callbacks.gradient_norms.sentences": POSITIVE_WHOLE,
+    "callbacks.gradient_norms.steps": POSITIVE_WHOLE,
+    "callbacks.gradient_norms.words": POSITIVE_WHOLE,
+    "callbacks.kept.best": WHOLE,
+    "callbacks.kept.last": WHOLE,
+    "callbacks.pictures.sentences": WHOLE,
+    "callbacks.progress.seconds": NOT_NEGATIVE,
+    "callbacks.saving.minutes": replace(POSITIVE, also=(None,)),
+    "callbacks.saving.steps": NULL_OR_WHOLE,
+    # searches
+    "search.beam_size": Numbers(least=1, most=10**5, whole=True),
+    "search.coverage_penalty": NOT_NEGATIVE,
+    "search.language_model_weight": NOT_NEGATIVE,
+    "search.length_normalization.alpha": NOT_NEGATIVE,
+    "search.length_normalization.power": NOT_NEGATIVE,
+    "search.max_length_extra": Numbers(least=0, most=10**6, whole=True),
+    "search.max_length_ratio": Numbers(least=0, most=10**6),
+    "search.min_length_ratio": Numbers(least=0, most=10**6),
+    "search.seed": SEED,
+    # other commands
+    "max_tokens": COUNT,
+    "max_length": COUNT,
+    "lines": COUNT,
+    "number": COUNT,
+    "batch": COUNT,
+    "translate nbest": COUNT,
+    "gold_base": Numbers(least=0, most=1, whole=True),
+    "pictures": WHOLE,
+    "bleu_lowercase": FLAG,
+    "restarts": Numbers(least=0, most=10**6, whole=True),
+    "bootstrap": RESAMPLES,
+    "randomization": RESAMPLES,
+    "sentences": WHOLE,
+    "align": WHOLE,
+    "optimize_tension": FLAG,
+}
+"""What each option may be, where a configuration has it; ``translate nbest``: in that command alone."""
+
+CHECKED_WHERE_TAKEN = ("data.grammar.", "iterations", "p0", "tension", "alpha", "search.temperature", "search.top_")
+"""Beginnings of options whose range their class knows: `Grammar`, `Aligner`, `Sampling`."""
+
+ABSENT = object()
+
+
+def check_options(config: DictConfig, command: str) -> None:
+    """UserError where a number, switch or callback of the ``config`` of a command is none."""
+    _check_callbacks(config)
+    for option, allowed in OPTIONS.items():
+        where, _, path = option.rpartition(" ")
+        if where in ("", command):
+            value = OmegaConf.select(config, path, default=ABSENT)
+            if value is not ABSENT:
+                check(path, value, allowed)
+
+
+def _check_callbacks(config: DictConfig) -> None:
+    for name, callback in config.get("callbacks", {}).items():
+        if not (isinstance(callback, DictConfig) and "_target_" in callback):
+            instead = f"leave it out: ~callbacks.{name}" if callback is None else "give its class, _target_"
+            raise UserError(f"callbacks.{name}={callback}: {instead}")
