@@ -18,27 +18,30 @@ class UserError(Exception):
     """
 
 
-def nearest(word: str, choices: Collection[str]) -> str:
-    """The end of a line that says what ``word`` may have been meant to be: in whole or, as in a_size, in part."""
+def nearest(word: str, choices: Collection[str], otherwise: str = "there are") -> str:
+    """The end of a line that says what ``word`` may have been meant to be: in whole or, as in a_size, in part.
+
+    Where nothing is near, it lists all ``choices`` after ``otherwise``.
+    """
     close = get_close_matches(word, choices, n=1, cutoff=CLOSE)
     if close:
         return f"; did you mean {close[0]}?"
-    choices = sorted(choice for choice in choices if not choice.startswith("_"))
+    choices = [choice for choice in choices if not choice.startswith("_")]
     alike = {
         choice: max(SequenceMatcher(None, word, part).ratio() for part in re.split(r"[_.]", choice))
         for choice in choices
     }
     best = max(alike.values(), default=0.0)
     if best > CLOSE:
-        *most, last = [choice for choice in choices if alike[choice] == best]
+        *most, last = sorted(choice for choice in choices if alike[choice] == best)
         return f"; did you mean {' or '.join([', '.join(most), last] if most else [last])}?"
-    return f"; there are {', '.join(choices)}" if choices else ""
+    return f"; {otherwise} {', '.join(choices)}" if choices else ""
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
     """UserError with the nearest of ``choices``, or all of them, where ``value`` is none of them."""
     if not (isinstance(value, str) and value in choices):
-        raise UserError(f"{name}={shown(value)} is unknown{nearest(shown(value), choices)}")
+        raise UserError(f"{name}={shown(value)} is unknown{nearest(shown(value), choices, 'give one of')}")
 
 
 class Allowed(Protocol):

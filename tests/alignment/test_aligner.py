@@ -232,7 +232,7 @@ def test_every_option_changes_training(caplog):
         ({"p0": "half"}, "p0=half: give a number"),
         ({"tension": float("nan")}, "tension=nan: give a number from 0.0 to 14.0"),
         ({"alpha": 0.0}, "alpha=0.0: give a number from 1e-09"),
-        ({"alpha": True}, "alpha=True"),
+        ({"alpha": True}, "alpha=true"),
         ({"optimize_tension": 1}, "optimize_tension=1: give true or false"),
         ({"symmetrization": "grow-diag"}, "symmetrization=grow-diag is unknown; did you mean grow_diag?"),
         (

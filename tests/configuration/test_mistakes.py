@@ -2,39 +2,10 @@
 
 import errno
 
-import pytest
 from hydra.errors import MissingConfigException
-from hypothesis import given
-from hypothesis import strategies as st
 
 from unrolled.configuration.mistakes import full_disk, users_mistake
-from unrolled.errors import UserError, nearest
-
-
-@pytest.mark.parametrize(
-    ("word", "choices", "said"),
-    [
-        ("gru_at", ["bahdanau", "gru_att", "gru_att_pooled"], "; did you mean gru_att?"),
-        ("sise", ["encoder_size", "layers"], "; did you mean encoder_size?"),
-        ("sise", ["encoder_size", "decoder_size", "cell"], "; did you mean decoder_size or encoder_size?"),
-        (
-            "sise",
-            ["encoder_size", "decoder_size", "embedding_size"],
-            "; did you mean decoder_size, embedding_size or encoder_size?",
-        ),
-        ("xyz", ["layers", "cell", "_target_"], "; there are cell, layers"),
-        ("xyz", [], ""),
-    ],
-)
-def test_the_nearest_choice_is_named(word, choices, said):
-    assert nearest(word, choices) == said
-
-
-@given(st.text(max_size=12), st.lists(st.from_regex("[a-z_]{1,12}", fullmatch=True), unique=True, max_size=6))
-def test_a_choice_is_found_by_its_name_and_whatever_was_typed_gets_an_answer(word, choices):
-    assert isinstance(nearest(word, choices), str)
-    for choice in choices:
-        assert nearest(choice, choices) == f"; did you mean {choice}?"
+from unrolled.errors import UserError
 
 
 def test_a_launcher_that_is_not_installed_names_its_extra():

@@ -103,7 +103,7 @@ def test_lines_are_given_as_they_stand_in_the_file(tmp_path):
     assert data.sources("test") == TEXT["test.source"]
     assert data.references("test") == TEXT["test.target"]
     assert data.gold("test") is None
-    with pytest.raises(UserError, match="split=valid is unknown; give one of train, val, test"):
+    with pytest.raises(UserError, match="split=valid is unknown; did you mean val"):
         data.references("valid")
 
 

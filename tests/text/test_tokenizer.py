@@ -160,8 +160,8 @@ def test_odd_characters_of_the_text_harm_nothing():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"kind": "word"}, "kind=word is unknown; give unigram or bpe"),
-        ({"size": 4}, "size=4 leaves no room"),
+        ({"kind": "word"}, r"tokenizer.kind=word is unknown; give one of unigram, bpe"),
+        ({"size": 4}, r"tokenizer.size=4: give a whole number from 5"),
         ({"normalization": "nfc"}, "normalization=nfc is unknown"),
         ({"character_coverage": 0.5}, "character_coverage=0.5"),
     ],
@@ -172,7 +172,7 @@ def test_options_that_make_no_sense_are_refused(change, message):
 
 
 def test_a_word_vocabulary_without_words_is_refused():
-    with pytest.raises(UserError, match="size=3 leaves no room"):
+    with pytest.raises(UserError, match=r"tokenizer.size=3: give a whole number from 5"):
         Words(size=3)
 
 

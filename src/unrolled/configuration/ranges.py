@@ -194,8 +194,9 @@ OPTIONS: dict[str, Allowed] = {
 }
 """What each option may be, where a configuration has it; ``translate nbest``: in that command alone."""
 
-CHECKED_WHERE_TAKEN = ("data.grammar.", "iterations", "p0", "tension", "alpha", "search.temperature", "search.top_")
-"""Beginnings of options whose range their class knows: `Grammar`, `Aligner`, `Sampling`."""
+ALIGNER = ("iterations", "p0", "tension", "alpha")
+CHECKED_WHERE_TAKEN = ("data.grammar.", *ALIGNER, "search.temperature", "search.top_", "rank", "trainer.devices")
+"""Beginnings of options whose range is known where they are taken: by `Grammar`, `Aligner`, `Sampling` and so on."""
 
 ABSENT = object()
 

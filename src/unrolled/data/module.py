@@ -67,6 +67,8 @@ class DataModule(lightning.LightningDataModule):
         sizes = {"max_tokens": max_tokens, "max_length": max_length}
         for name, size in (sizes | {"stream_rows": stream_rows, "stream_steps": stream_steps}).items():
             check(f"data.{name}", size, POSITIVE_WHOLE)
+        if max_sentences is not None:
+            check("data.max_sentences", max_sentences, POSITIVE_WHOLE)
         self._corpus, self._tokenizer = corpus, tokenizer
         self._cache = Path(cache)
         self._max_tokens, self._max_length, self._max_sentences = max_tokens, max_length, max_sentences

@@ -1,0 +1,92 @@
+"""Every number and switch of conf/ has a range, and what is out of it is refused with one line."""
+
+import inspect
+
+import lightning
+import pytest
+import yaml
+from omegaconf import OmegaConf
+from support.scripts import ROOT
+
+from unrolled.configuration.ranges import CHECKED_WHERE_TAKEN, OPTIONS, check_options
+from unrolled.errors import UserError
+
+CONF = ROOT / "conf"
+
+
+def leaves(node, path):
+    """(path, value) of every value below a node of YAML."""
+    if not isinstance(node, dict):
+        yield path, node
+        return
+    for key, value in node.items():
+        if key not in ("_target_", "_partial_", "defaults"):
+            yield from leaves(value, f"{path}.{key}" if path else key)
+
+
+def written():
+    """(path, value) of every option that a file of conf/ writes out."""
+    for file in sorted(CONF.rglob("*.yaml")):
+        text = file.read_text(encoding="utf-8")
+        group = ".".join(file.parent.relative_to(CONF).parts)
+        first = text.split("\n", 1)[0]
+        if first.startswith("# @package"):
+            group = first.split()[-1].removeprefix("_global_")
+        for path, value in leaves(yaml.safe_load(text), group):
+            if not path.startswith(("hydra.", "imported.")):
+                yield path, value
+
+
+NAMED = sorted({path for path, value in written() if isinstance(value, int | float)})
+
+
+@pytest.mark.parametrize("path", NAMED)
+def test_every_number_and_switch_has_a_range(path):
+    assert path in OPTIONS or f"translate {path}" in OPTIONS or path.startswith(CHECKED_WHERE_TAKEN)
+
+
+def test_every_range_is_that_of_an_option():
+    known = {path for path, _ in written()} | {
+        f"trainer.{name}" for name in inspect.signature(lightning.Trainer).parameters
+    }
+    assert {option.rpartition(" ")[2] for option in OPTIONS} <= known | {"run_folder", "name"}
+
+
+def test_every_number_of_lightnings_trainer_has_a_range():
+    numbers = {
+        f"trainer.{name}"
+        for name, parameter in inspect.signature(lightning.Trainer).parameters.items()
+        if any(kind in str(parameter.annotation) for kind in ("int", "float", "bool"))
+    }
+    elsewhere = {"devices", "precision", "logger", "fast_dev_run", "max_time", "barebones", "strategy", "plugins"}
+    elsewhere |= {"enable_checkpointing", "enable_progress_bar", "enable_autolog_hparams", "inference_mode"}
+    elsewhere |= {"sync_batchnorm", "accelerator"}
+    assert {name for name in numbers if name.partition(".")[2] not in elsewhere} <= set(OPTIONS)
+
+
+def test_what_conf_writes_is_within_its_range():
+    for path, value in written():
+        if path in OPTIONS and not isinstance(value, str):
+            assert OmegaConf.create([value])[0] in OPTIONS[path], f"{path}={value}"
+
+
+@pytest.mark.parametrize(
+    ("config", "said"),
+    [
+        ({"trainer": {"max_epochs": "abc"}}, "trainer.max_epochs=abc: give a whole number from 1, or -1, or null"),
+        ({"trainer": {"max_steps": float("nan")}}, "trainer.max_steps=nan: give a whole number from 1, or -1"),
+        ({"trainer": {"limit_test_batches": 0}}, "trainer.limit_test_batches=0: give a share such as 0.5"),
+        ({"trainer": {"val_check_interval": 1.5}}, "trainer.val_check_interval=1.5: give a share such as 0.5"),
+        ({"optimizer": {"betas": [0.9, 1.0]}}, "optimizer.betas=[0.9, 1.0]: give two of them, each a number from 0"),
+        ({"cache": None}, "cache=null: give a name"),
+        ({"nbest": 0}, "nbest=0: give a whole number from 1"),
+    ],
+)
+def test_what_is_out_of_range_is_refused(config, said):
+    with pytest.raises(UserError) as caught:
+        check_options(OmegaConf.create(config), "translate")
+    assert str(caught.value).startswith(said)
+
+
+def test_an_option_of_one_command_means_another_thing_in_others():
+    check_options(OmegaConf.create({"nbest": "lists.txt"}), "rescore")
