@@ -1,0 +1,37 @@
+"""The short form of `python -m tests.campaign.kills`: a few chains, and that a difference is seen."""
+
+import pytest
+
+from campaign.kills import SETTINGS, Shot, campaign, differences, outcome, prepare, run, table, warm
+
+QUICK = ["translator, a checkpoint every step", "language model, one continuous text"]
+
+
+@pytest.mark.slow
+def test_killed_trainings_come_out_as_if_they_had_not_been(tmp_path):
+    chains = campaign(tmp_path, kills=6, seed=3, settings=QUICK)
+    assert not [chain for chain in chains if chain["problems"]]
+    assert sum(len(chain["hits"]) for chain in chains) >= 6
+    assert f"| {QUICK[0]} |" in table(chains)
+
+
+@pytest.mark.slow
+def test_a_training_that_begins_again_in_place_of_being_resumed_is_seen(tmp_path):
+    """Another seed stands for whatever an interruption may change."""
+    warm()
+    found = []
+    for seed in (1, 2):
+        prepare(tmp_path / str(seed))
+        options = [*SETTINGS[QUICK[1]], "hydra.run.dir=run", f"seed={seed}"]
+        assert run(options, tmp_path / str(seed)).status == 0
+        found.append(outcome(tmp_path / str(seed)))
+    assert {"run/metrics.csv", "run/weights.safetensors"} <= set(differences(*found))
+
+
+@pytest.mark.slow
+def test_a_shot_hits_while_a_checkpoint_is_written(tmp_path):
+    warm()
+    prepare(tmp_path / "one")
+    ended = run([*SETTINGS[QUICK[1]], "hydra.run.dir=run"], tmp_path / "one", Shot("SIGKILL", "checkpoint", 3, 0.0))
+    assert (ended.status, ended.shot) == (-9, True)
+    assert ended.phases["checkpoint"] >= 3
