@@ -72,11 +72,14 @@ def run(
     finally:
         results["status"] = outcome
         if trainer.is_global_zero and outcome is not None:
+            if outcome != "failed":
+                for logger in trainer.loggers:
+                    logger.save()
+                save_curves(folder)
+            # the last file of all: a run that says how it ended is whole
             results["peak_memory_mib"] = round(peak_memory_mib(), 1)
             write_results(folder, results)
         finish(trainer.loggers, failed=outcome != "completed")
-    if trainer.is_global_zero:
-        save_curves(folder)
     return results
 
 
