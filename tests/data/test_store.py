@@ -32,6 +32,12 @@ def test_small_vocabularies_take_two_bytes_an_id(tmp_path, size, bytes_of_an_id)
     assert 0 <= (tmp_path / "ids").stat().st_size - 5000 * bytes_of_an_id < 100
 
 
+def test_every_id_is_counted_however_many_are_looked_at_together(tmp_path, monkeypatch):
+    monkeypatch.setattr("unrolled.data.store.COUNTED", 2)
+    write(tmp_path / "ids", [[3, 4, 3], [], [6, 3]], vocabulary_size=8)
+    assert TokenStore.open(tmp_path / "ids").counts(8).tolist() == [0, 0, 0, 3, 1, 0, 1, 0]
+
+
 def test_an_id_outside_the_vocabulary_s_type_is_refused_and_leaves_nothing(tmp_path):
     with pytest.raises(OverflowError):
         write(tmp_path / "ids", [[3, 4], [2**16]], vocabulary_size=100)

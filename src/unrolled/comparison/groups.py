@@ -74,6 +74,10 @@ class Group:
             return f"baseline={self.runs[0].folder}"
         return "baseline='{" + ", ".join(f"{name}: {value}" for name, value in self.values.items()) + "}'"
 
+    def stuck(self) -> list[Run]:
+        """Its runs that never left the unigram level."""
+        return [run for run in self.runs if run.results.get("left_unigram_level") is False]
+
     def by_seed(self) -> dict[Any, Run]:
         """Its runs by their seeds."""
         return {run.seed: run for run in self.runs}

@@ -163,6 +163,11 @@ def _is_terminal() -> bool:
 def notices(comparison: Comparison) -> list[str]:
     """What a reader of the tables should know: runs that are left out, figures that are missing or not comparable."""
     lines = [f"{run.folder}: {why}; left out" for run, why in comparison.left_out]
+    lines += [
+        f"{run.folder}: has not learnt more than how often words come (left_unigram_level in results.json)"
+        for group in comparison.groups
+        for run in group.stuck()
+    ]
     if comparison.baseline is not None:
         lines += _unpaired(comparison.groups, comparison.baseline)
     for measure in MEASURES:

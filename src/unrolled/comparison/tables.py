@@ -32,7 +32,7 @@ def summary(comparison: Comparison, pairs: Pairs) -> Table:
     ]
     rows, bold = [], set()
     for number, group in enumerate(comparison.groups):
-        rows.append([*(group.values.values() if names else [group.label]), str(len(group.runs))])
+        rows.append([*(group.values.values() if names else [group.label]), _runs(group)])
         for measure in measures:
             if any(group is best for best in comparison.best(measure)):
                 bold.add((number, len(rows[-1])))
@@ -42,6 +42,12 @@ def summary(comparison: Comparison, pairs: Pairs) -> Table:
             shown = [f"{p:.4f}" if isinstance(p, float) else p or ABSENT for p in p_values]
             rows[-1] += ["baseline", ""] if group is comparison.baseline else shown
     return Table(head, rows, left=max(1, len(names)), bold=frozenset(bold))
+
+
+def _runs(group: Group) -> str:
+    """How many, and how many of them learnt nothing but frequencies."""
+    stuck = len(group.stuck())
+    return f"{len(group.runs)}" + (f" ({stuck} at the unigram level)" if stuck else "")
 
 
 def _spread(group: Group, measure: Measure) -> str:

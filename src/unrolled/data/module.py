@@ -25,6 +25,7 @@ from unrolled.errors import POSITIVE_WHOLE, UserError, check, check_choice
 from unrolled.files import appearing, clean
 from unrolled.text.lines import check_same_length, count_lines, read_lines, sha256, unequal
 from unrolled.text.tokenizer import SentencePiece, Tokenizer, Words, load_tokenizers, save_tokenizers
+from unrolled.text.tokens import EOS
 
 log = logging.getLogger(__name__)
 
@@ -232,6 +233,14 @@ class DataModule(lightning.LightningDataModule):
         return self._batches("train").padding_share()
 
     # What is written beside a run, and compared with
+
+    def target_counts(self, split: str) -> NDArray[np.int64]:
+        """(V,): how often each word of the target vocabulary comes in a split, </s> once a line."""
+        self._split(split)
+        _, target = self._stores[split]
+        counts = target.counts(self.target_tokenizer.size)
+        counts[EOS] += len(target)
+        return counts
 
     def sources(self, split: str) -> list[str]:
         """The source lines of "train", "val" or "test", as they stand in the file."""

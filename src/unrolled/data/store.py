@@ -20,6 +20,7 @@ from unrolled.files import appearing
 FOOTER = struct.Struct("=16sqqq")  # mark, bytes of an id, sentences, ids
 MARK = b"unrolled ids v1\n"
 BLOCK = 1000  # sentences written at a time
+COUNTED = 2**20  # ids looked at together
 
 
 def write(path: Path, sentences: Iterable[Sequence[int]], *, vocabulary_size: int) -> None:
@@ -68,6 +69,11 @@ class TokenStore:
     def flat(self, start: int, stop: int) -> NDArray[Any]:
         """The ids from number ``start`` to before ``stop``, the sentences' one after the other."""
         return self._ids[start:stop]
+
+    def counts(self, vocabulary_size: int) -> NDArray[np.int64]:
+        """(vocabulary_size,): how often each id comes."""
+        parts = (self._ids[start : start + COUNTED] for start in range(0, len(self._ids), COUNTED))
+        return sum((np.bincount(ids, minlength=vocabulary_size) for ids in parts), np.zeros(vocabulary_size, np.int64))
 
     @property
     def lengths(self) -> NDArray[np.int32]:

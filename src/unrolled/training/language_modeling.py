@@ -85,6 +85,7 @@ class LanguageModeling(Objective):
     def on_validation_epoch_end(self) -> None:
         """Log val/loss (nats a token) and val/perplexity."""
         self._log_likelihood("val")
+        self._log_merit()
 
     def on_test_epoch_start(self) -> None:
         """Begin new sums."""

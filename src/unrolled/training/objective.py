@@ -12,6 +12,7 @@ from unrolled.data.batch import Batch
 from unrolled.errors import check_choice
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.training.loss import TokenLoss
+from unrolled.training.merit import MERIT, merit
 from unrolled.training.schedule import Schedule
 from unrolled.training.word_mean import WordMean
 
@@ -43,13 +44,14 @@ class Objective(lightning.LightningModule):
         self._optimizer = optimizer
         self._schedule = schedule
         self._likelihood = LogLikelihood()
+        self._found_figures: dict[str, float] = {}
         self._words = 0
         self._mean = WordMean()
 
     def configure_optimizers(self) -> Any:
         """Optimiser over all parameters, with its schedule if there is one."""
         optimizer = self._optimizer(self.model.parameters())
-        schedule = self._schedule(optimizer, monitor=self.monitor, mode=self.mode)
+        schedule = self._schedule(optimizer, monitor=MERIT, mode="max")
         return optimizer if schedule is None else {"optimizer": optimizer, "lr_scheduler": schedule}
 
     def loss(self, batch: Batch) -> TokenLoss:
@@ -81,6 +83,7 @@ class Objective(lightning.LightningModule):
         loss.backward()
 
     def _start_evaluation(self) -> None:
+        self._found_figures = {}
         self._likelihood = LogLikelihood()
 
     def _evaluate_likelihood(self, batch: Batch) -> None:
@@ -97,6 +100,12 @@ class Objective(lightning.LightningModule):
         self._log(f"{split}/loss", total.loss)
         self._log(f"{split}/perplexity", total.perplexity)
 
+    def _log_merit(self) -> None:
+        """What early stopping and schedules judge this validation by."""
+        if self.monitor in self._found_figures:
+            value = merit(self._found_figures, monitor=self.monitor, mode=self.mode)
+            self.log(MERIT, torch.tensor(value, dtype=torch.float32, device=self.device), logger=False, sync_dist=True)
+
     def gather(self, value: Any) -> list[Any]:
         """``value`` of every rank, in rank order."""
         if self.trainer.world_size == 1:
@@ -106,5 +115,6 @@ class Objective(lightning.LightningModule):
         return gathered
 
     def _log(self, name: str, value: float) -> None:
+        self._found_figures[name] = value
         # the same on all ranks; float32, as accelerators may have no float64
         self.log(name, torch.tensor(value, dtype=torch.float32, device=self.device), prog_bar=True, sync_dist=True)

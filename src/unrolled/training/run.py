@@ -17,6 +17,7 @@ from unrolled.runs.resume import last_checkpoint
 from unrolled.runs.weights import save_weights
 from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.speed import Speed
+from unrolled.training.callbacks.unigram_level import UnigramLevel
 from unrolled.training.loggers.wandb import finish
 from unrolled.training.objective import Objective
 from unrolled.training.preemption import Preempted
@@ -24,6 +25,11 @@ from unrolled.training.process_memory import keep_freed_memory, peak_memory_mib
 from unrolled.training.translation import Translation
 
 log = logging.getLogger(__name__)
+STILL_AT_UNIGRAM_LEVEL = (
+    "this model has learnt no more than how often words come (the unigram level, {val/unigram_loss:.3f} nats a token): "
+    "try more updates (trainer.max_epochs), optimizer.lr twice as high or half as high, smaller batches "
+    "(data.max_tokens), less dropout; docs/training.md"
+)
 
 
 def run(
@@ -55,6 +61,8 @@ def run(
         trainer.fit(module, datamodule=data, ckpt_path=_start(folder) if resume else None, weights_only=True)
         results |= _training_facts(module, trainer)
         results |= _test(module, data, trainer, folder)
+        if results.get("left_unigram_level") is False:
+            log.warning("%s", STILL_AT_UNIGRAM_LEVEL.format(**results))
         outcome = "completed"
     except Diverged as problem:
         log.error("%s", problem)
@@ -91,12 +99,14 @@ def _start(folder: Path) -> Path | None:
 
 
 def _training_facts(module: Objective, trainer: lightning.Trainer) -> dict[str, Any]:
+    levels = [callback.facts() for callback in trainer.callbacks if isinstance(callback, UnigramLevel)]  # type: ignore[attr-defined]
     (speed,) = [callback for callback in trainer.callbacks if isinstance(callback, Speed)]  # type: ignore[attr-defined]
     return {
         "parameters": sum(parameter.numel() for parameter in module.parameters()),  # counting finds out how many
         "steps": trainer.global_step,
         "epochs": trainer.current_epoch,
         "train/target_tokens_per_second": speed.tokens_per_second(module, trainer.world_size),
+        **(levels[0] if levels else {}),
     }
 
 

@@ -150,6 +150,7 @@ class Translation(Objective):
     def on_validation_epoch_end(self) -> None:
         """Log val/loss, val/perplexity, val/bleu, val/chrf, and `AttentionCounts.figures` as val/*."""
         self._score("val")
+        self._log_merit()
 
     def on_test_epoch_start(self) -> None:
         """Begin new sums."""
