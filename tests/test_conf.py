@@ -6,15 +6,14 @@ from pathlib import Path
 import lightning
 import pytest
 from hydra import compose, initialize_config_dir
+from support.conf import ATTENTIONS, CONF, LANGUAGE_MODELS, MODELS, go_together
 from support.scripts import ROOT, TINY, TINY_MODEL, call_script, results, write_pair
 
-CONF = ROOT / "conf"
+from unrolled.models.attention import Attention
+from unrolled.models.decoder import Decoder
+
 SCRIPTS = sorted(path.stem for path in CONF.glob("*.yaml"))
 CHOICES = sorted((path.parent.name, path.stem) for path in CONF.glob("*/*.yaml"))
-MODELS = [choice for group, choice in CHOICES if group == "model"]
-ATTENTIONS = [choice for group, choice in CHOICES if group == "attention"]
-LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm", "ngram_lm"}
-WITHOUT_ATTENTION = {"encoder_decoder", *LANGUAGE_MODELS}
 NEEDS_GPU = {"gpu", "gpu_bf16", "gpu_fp16", "multi_gpu", "multi_node"}
 
 TINY_LM = ["model=rnn_lm", "model.embedding_size=8", "model.hidden_size=7"]
@@ -92,14 +91,18 @@ def test_every_hardware_gives_arguments_of_the_trainer(choice):
     assert ("strategy" in trainer) == (trainer.get("use_distributed_sampler", True) is False)
 
 
+@pytest.mark.parametrize("base", [Attention, Decoder])
+def test_every_attention_and_decoder_of_the_package_is_a_choice(base):
+    """Then every one is in the tests of models, which take them from conf/."""
+    classes = {f"{one.__module__}.{one.__qualname__}" for one in base.__subclasses__()}
+    chosen = {node["_target_"] for node in ATTENTIONS.values() if node}
+    chosen |= {config["model"]["decoder"]["_target_"] for config in MODELS.values() if "decoder" in config["model"]}
+    assert {name for name in classes if name.startswith("unrolled.")} <= chosen
+
+
 @pytest.mark.parametrize(
     ("model", "attention"),
-    [
-        (model, attention)
-        for model in MODELS
-        for attention in ATTENTIONS
-        if (model in WITHOUT_ATTENTION) != (attention == "none")
-    ],
+    [(model, attention) for model in MODELS for attention in ATTENTIONS if not go_together(model, attention)],
 )
 def test_a_model_and_an_attention_that_do_not_go_together_are_refused(model, attention, tmp_path):
     sizes = {"ngram_lm": []}.get(model, TINY_LM[1:] if model in LANGUAGE_MODELS else TINY_MODEL)

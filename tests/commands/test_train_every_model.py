@@ -1,24 +1,14 @@
 """Every model of conf/ with every attention of conf/, from training to evaluation."""
 
 import pytest
+from support.conf import ATTENTIONS, LANGUAGE_MODELS, MODELS, go_together
 from support.run_contents import corpus, shown
-from support.scripts import ROOT, TINY, TINY_MODEL, call_script, results
-
-CONF = ROOT / "conf"
-MODELS = sorted(path.stem for path in (CONF / "model").glob("*.yaml"))
-ATTENTIONS = sorted(path.stem for path in (CONF / "attention").glob("*.yaml"))
-LANGUAGE_MODELS = {"rnn_lm", "feedforward_lm", "ngram_lm"}
-WITHOUT_ATTENTION = {"encoder_decoder", *LANGUAGE_MODELS}
+from support.scripts import TINY, TINY_MODEL, call_script, results
 
 
 @pytest.mark.parametrize(
     ("model", "attention"),
-    [
-        (model, attention)
-        for model in MODELS
-        for attention in ATTENTIONS
-        if (model in WITHOUT_ATTENTION) == (attention == "none")
-    ],
+    [(model, attention) for model in MODELS for attention in ATTENTIONS if go_together(model, attention)],
 )
 def test_every_model_with_every_attention_trains_translates_and_is_evaluated(model, attention, tmp_path):
     sizes = ["model.embedding_size=8", "model.hidden_size=7"] if model in LANGUAGE_MODELS else TINY_MODEL

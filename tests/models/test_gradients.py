@@ -6,7 +6,6 @@ from support.small_models import (
     ATTENTIONS,
     CELLS,
     COMBINATIONS,
-    DECODERS,
     IDS,
     SOURCE_WORDS,
     TARGET_WORDS,
@@ -17,14 +16,15 @@ from support.small_models import (
     T,
     build,
     build_lm,
+    decoder_of,
     pad,
     randomise,
     sizes_for,
+    with_sizes,
     words,
 )
 from torch.func import functional_call
 
-from unrolled.models.attention import CoverageAttention
 from unrolled.models.cells import make_cell
 
 
@@ -58,12 +58,8 @@ def normal(*shape, seed=17):
 
 
 def tiny(attention):
-    """An attention with query size 2, annotation size 2, inner sizes 2 (and coverage 1)."""
-    sizes = {"query_size": 2, "annotation_size": 2}
-    if attention == "coverage":
-        return CoverageAttention(**sizes, size=2, coverage_size=1)
-    constructor = ATTENTIONS[attention]
-    return constructor(**sizes) if attention in ("dot", "general") else constructor.func(**sizes, size=2)
+    """An attention with query size 2, annotation size 2, size 2, and other sizes (of the coverage) 1."""
+    return with_sizes(ATTENTIONS[attention], 2, 1)(query_size=2, annotation_size=2)
 
 
 @pytest.mark.parametrize("name", CELLS)
@@ -96,8 +92,7 @@ def test_attention_gradients_are_right(name):
 @pytest.mark.parametrize(("name", "attention", "cell"), COMBINATIONS, ids=IDS)
 def test_decoder_gradients_are_right(name, attention, cell):
     mechanism = None if attention == "none" else tiny(attention)
-    extra = {"cell": cell} if name == "bahdanau" else {}
-    decoder = DECODERS[name][0](embedding_size=1, annotation_size=2, size=2, attention=mechanism, **extra)
+    decoder = decoder_of(name, cell)(embedding_size=1, annotation_size=2, size=2, attention=mechanism)
     valid = torch.tensor([[True, True]])
 
     def run(decoder, annotations, embeddings):

@@ -45,6 +45,7 @@ def replacing(attend, known):
 
 @every
 def test_contexts_of_linked_words_are_read_from_the_known_alignment(name, attention, cell):
+    symbols.require_equations(attention, name)
     decoder = build(name, attention, cell, seed=11).decoder
     annotations, embeddings, valid = inputs(attention)
     state = decoder.start(annotations, valid)

@@ -75,8 +75,10 @@ def test_sizes_change_the_number_of_parameters(change):
 @pytest.mark.parametrize(
     ("attention", "change"),
     [
-        *((name, {"size": 17}) for name in ATTENTIONS if name not in ("dot", "general")),
-        ("coverage", {"coverage_size": 5}),
+        (name, {option: value + 4})
+        for name, build_attention in ATTENTIONS.items()
+        for option, value in build_attention.keywords.items()
+        if option.endswith("size")
     ],
 )
 def test_attention_sizes_change_the_number_of_parameters(attention, change):

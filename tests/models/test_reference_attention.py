@@ -13,6 +13,7 @@ LENGTHS = [3, S, 1]
 
 @pytest.mark.parametrize("name", ATTENTIONS)
 def test_attention_follows_its_equations(name):
+    symbols.require_equations(name)
     query_size, encoder_size = sizes_for(name)
     attention = ATTENTIONS[name](query_size=query_size, annotation_size=2 * encoder_size).double()
     randomise(attention, seed=4)

@@ -7,9 +7,9 @@ from support import reference_equations as reference
 from support import symbols
 from support.small_models import (
     COMBINATIONS,
-    DECODERS,
     ENCODER,
     IDS,
+    PARTS,
     SOURCE_WORDS,
     TARGET_WORDS,
     B,
@@ -55,6 +55,7 @@ def test_mean_annotation_is_the_mean_of_the_real_positions():
 
 @pytest.mark.parametrize(("name", "attention", "cell"), COMBINATIONS, ids=IDS)
 def test_decoder_follows_its_equations(name, attention, cell):
+    symbols.require_equations(attention, name)
     decoder = build(name, attention, cell, seed=11).decoder
     annotation_size = 2 * sizes_for(attention)[1]
     torch.manual_seed(12)
@@ -72,10 +73,11 @@ def test_decoder_follows_its_equations(name, attention, cell):
             np.testing.assert_allclose(weights[row, step, :length].detach().numpy(), alpha, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["cgru", "rnnsearch", "bahdanau"])
+@pytest.mark.parametrize("name", PARTS)
 def test_readout_follows_its_equations(name):
-    _, readout_class = DECODERS[name]
-    readout = readout_class(state_size=D, annotation_size=2 * ENCODER, embedding_size=E, vocabulary_size=TARGET_WORDS)
+    symbols.require_equations("none", name)
+    sizes = {"state_size": D, "annotation_size": 2 * ENCODER, "embedding_size": E, "vocabulary_size": TARGET_WORDS}
+    readout = PARTS[name]["readout"](**sizes)
     randomise(readout.double(), seed=13)
     torch.manual_seed(14)
     s, c, y = (torch.randn(B, T, size, dtype=torch.float64) for size in (D, 2 * ENCODER, E))
@@ -90,6 +92,7 @@ def test_readout_follows_its_equations(name):
 
 @pytest.mark.parametrize(("name", "attention", "cell"), COMBINATIONS, ids=IDS)
 def test_translator_follows_its_equations_both_ways(name, attention, cell):
+    symbols.require_equations(attention, name)
     model = build(name, attention, cell, seed=15, encoder_layers=2).eval()
     sources, targets = words(LENGTHS, SOURCE_WORDS), words([T] * B, TARGET_WORDS)
     forced, weights = teacher_forced(model, sources, targets)

@@ -2,54 +2,66 @@
 
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import torch
+from hydra.utils import get_method
 
-from unrolled.models.attention import (
-    BahdanauAttention,
-    CoverageAttention,
-    DotAttention,
-    GeneralAttention,
-    GRUAttention,
-    PooledGRUAttention,
-)
-from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, MeanContextDecoder, RNNsearchDecoder
-from unrolled.models.encoder import BidirectionalGRU, BidirectionalGRUResetBefore
+from support import conf
+from unrolled.errors import UserError
+from unrolled.models import cells
 from unrolled.models.language_model import rnn_lm
-from unrolled.models.readout import DeepReadout, LinearReadout, MaxoutReadout
 from unrolled.models.translator import translator
 
 B, T, S, D, E, ENCODER = 2, 3, 5, 7, 11, 4
-A, COVERAGE = 13, 3
+A, OTHER = 13, 3
 SOURCE_WORDS, TARGET_WORDS = 17, 19
 
-CELLS = ["tanh", "gru", "gru_reset_after", "lstm"]
-ATTENTIONS = {
-    "bahdanau": partial(BahdanauAttention, size=A),
-    "gru_att": partial(GRUAttention, size=A),
-    "gru_att_pooled": partial(PooledGRUAttention, size=A),
-    "dot": DotAttention,
-    "general": GeneralAttention,
-    "coverage": partial(CoverageAttention, size=A, coverage_size=COVERAGE),
+
+def constructor(node: dict[str, Any]) -> partial:
+    """The class that ``node`` of a configuration names, with its options."""
+    options = {name: value for name, value in node.items() if name not in ("_target_", "_partial_")}
+    return partial(get_method(node["_target_"]), **options)
+
+
+def with_sizes(build: partial, size: int, other: int) -> partial:
+    """``build`` with its option size = ``size``, and other sizes = ``other``."""
+    sizes = [name for name in build.keywords if name.endswith("size")]
+    return partial(build, **{name: size if name == "size" else other for name in sizes})
+
+
+CELLS = list(cells.CELLS)
+ATTENTIONS = {name: with_sizes(constructor(node), A, OTHER) for name, node in conf.ATTENTIONS.items() if node}
+PARTS = {
+    name: {part: constructor(config["model"][part]) for part in ("encoder", "decoder", "readout")}
+    for name, config in conf.MODELS.items()
+    if name not in conf.LANGUAGE_MODELS
 }
-DECODERS = {
-    "cgru": (CGRUDecoder, DeepReadout),
-    "bahdanau": (BahdanauDecoder, LinearReadout),
-    "rnnsearch": (RNNsearchDecoder, MaxoutReadout),
-    "encoder_decoder": (MeanContextDecoder, DeepReadout),
-}
-# (model, attention, cell): every decoder with every attention, the write-up's also with every cell
+"""The classes of every translator of conf/."""
+WITH_CELL = [name for name, parts in PARTS.items() if "cell" in parts["decoder"].keywords]
+"""The translators with a choice of the decoder's cell."""
+# (model, attention, cell): every decoder with every attention that goes with it, WITH_CELL also with every cell
 COMBINATIONS = [
-    *((model, attention, "gru") for model in ("cgru", "bahdanau", "rnnsearch") for attention in ATTENTIONS),
-    *(("bahdanau", "gru_att", cell) for cell in CELLS if cell != "gru"),
-    ("encoder_decoder", "none", "gru"),
+    *((model, name, "gru") for model in PARTS for name in conf.ATTENTIONS if conf.go_together(model, name)),
+    *((model, "gru_att", cell) for model in WITH_CELL for cell in CELLS if cell != "gru"),
 ]
 IDS = ["-".join(combination) for combination in COMBINATIONS]
 
 
 def sizes_for(attention):
-    """(decoder size, encoder size): dot needs D = C."""
-    return (2 * D, D) if attention == "dot" else (D, ENCODER)
+    """(decoder size, encoder size): different ones, but for attentions that need D = C."""
+    if attention in ATTENTIONS:
+        try:
+            ATTENTIONS[attention](query_size=D, annotation_size=2 * ENCODER)
+        except UserError:
+            return 2 * D, D
+    return D, ENCODER
+
+
+def decoder_of(model, cell="gru"):
+    """The constructor of ``model``'s decoder, with ``cell`` where there is a choice."""
+    decoder = PARTS[model]["decoder"]
+    return partial(decoder, cell=cell) if model in WITH_CELL else decoder
 
 
 def randomise(module, seed=0, scale=0.6):
@@ -64,14 +76,12 @@ def randomise(module, seed=0, scale=0.6):
 
 def options(model="cgru", mechanism="bahdanau", cell="gru", **changes):
     """Keyword arguments of ``translator``."""
-    decoder, readout = DECODERS[model]
     decoder_size, encoder_size = sizes_for(mechanism)
     return {
         "source_vocabulary": SOURCE_WORDS,
         "target_vocabulary": TARGET_WORDS,
-        "encoder": BidirectionalGRUResetBefore if model == "rnnsearch" else BidirectionalGRU,
-        "decoder": partial(decoder, cell=cell) if model == "bahdanau" else decoder,
-        "readout": readout,
+        **PARTS[model],
+        "decoder": decoder_of(model, cell),
         "attention": ATTENTIONS.get(mechanism),
         "embedding_size": E,
         "encoder_size": encoder_size,

@@ -3,8 +3,16 @@
 from functools import partial
 
 import numpy as np
+import pytest
 
 from support import reference_equations as reference
+
+
+def require_equations(attention, model="cgru"):
+    """Skip the test of what has no equations in `reference_equations` yet."""
+    for name, known in ((attention, {"none", *reference.ATTENTIONS}), (model, reference.DECODERS)):
+        if name not in known:
+            pytest.skip(f"tests/support/reference_equations.py has no equations of {name}: write them there")
 
 
 def array(tensor):

@@ -9,18 +9,10 @@ from types import SimpleNamespace
 
 import pytest
 import torch
-from support.small_models import CELLS, DECODERS
+from support import conf
+from support.small_models import ATTENTIONS, CELLS, PARTS, with_sizes
 from torch import nn
 
-from unrolled.models.attention import (
-    BahdanauAttention,
-    CoverageAttention,
-    DotAttention,
-    GeneralAttention,
-    GRUAttention,
-    PooledGRUAttention,
-)
-from unrolled.models.encoder import BidirectionalGRU, BidirectionalGRUResetBefore
 from unrolled.models.feedforward_lm import feedforward_lm
 from unrolled.models.language_model import rnn_lm
 from unrolled.models.translator import translator
@@ -33,14 +25,6 @@ UPDATES = 80
 SIZE = 32
 LANGUAGE_MODEL_UPDATES = 120  # without a source there is less to learn from
 LEARNT = 0.2  # nats a token below the unigram level
-ATTENTIONS = {
-    "bahdanau": partial(BahdanauAttention, size=SIZE),
-    "gru_att": partial(GRUAttention, size=SIZE),
-    "gru_att_pooled": partial(PooledGRUAttention, size=SIZE),
-    "dot": DotAttention,
-    "general": GeneralAttention,
-    "coverage": partial(CoverageAttention, size=SIZE, coverage_size=5),
-}
 
 
 class ZipfianText:
@@ -80,14 +64,12 @@ class ZipfianText:
 
 
 def build_translator(model, attention, *, tied=False):
-    decoder, readout = DECODERS[model]
+    mechanism = ATTENTIONS.get(attention)
     return translator(
         source_vocabulary=TYPES + 4,
         target_vocabulary=TYPES + 4,
-        encoder=BidirectionalGRUResetBefore if model == "rnnsearch" else BidirectionalGRU,
-        decoder=decoder,
-        readout=readout,
-        attention=ATTENTIONS.get(attention),
+        **PARTS[model],
+        attention=mechanism and with_sizes(mechanism, SIZE, 5),
         embedding_size=SIZE,
         encoder_size=SIZE,
         encoder_layers=1,
@@ -156,10 +138,7 @@ def small_beginnings(model):
     nn.init.xavier_uniform_((model.readout if hasattr(model, "readout") else model).output.weight)
 
 
-TRANSLATORS = [
-    *((model, attention) for model in ("cgru", "bahdanau", "rnnsearch") for attention in ATTENTIONS),
-    ("encoder_decoder", "none"),
-]
+TRANSLATORS = [(model, name) for model in PARTS for name in conf.ATTENTIONS if conf.go_together(model, name)]
 
 
 def _quick(model, attention):

@@ -1,0 +1,33 @@
+"""What conf/ offers: tests take models and attentions from here, so that a new file is tested the day it appears."""
+
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from omegaconf import OmegaConf
+
+from support.scripts import ROOT
+
+CONF = ROOT / "conf"
+
+
+def choices(group: str) -> list[str]:
+    """The names of the YAML files in conf/``group``."""
+    return sorted(path.stem for path in (CONF / group).glob("*.yaml"))
+
+
+def composed(*options: str) -> dict[str, Any]:
+    """Attention, model and objective of train.py with ``options``, as plain values."""
+    with initialize_config_dir(str(CONF), version_base="1.3"):
+        config = compose("train", list(options))
+    return {group: OmegaConf.to_container(config[group], resolve=True) for group in ("attention", "model", "objective")}
+
+
+MODELS = {name: composed(f"model={name}") for name in choices("model")}
+ATTENTIONS = {name: composed(f"attention={name}")["attention"] for name in choices("attention")}
+LANGUAGE_MODELS = {name for name, config in MODELS.items() if config["objective"]["kind"] != "translation"}
+WITHOUT_ATTENTION = {name for name, config in MODELS.items() if not config["attention"]}
+
+
+def go_together(model: str, attention: str) -> bool:
+    """Whether ``model`` takes ``attention``: ``none`` is for models without one, and they take nothing else."""
+    return (model in WITHOUT_ATTENTION) == (not ATTENTIONS[attention])
