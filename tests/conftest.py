@@ -43,6 +43,6 @@ def sweep(tmp_path_factory):
 def diverged(tmp_path_factory):
     """The run folder of a training whose loss becomes NaN, with Weights & Biases, offline."""
     where = tmp_path_factory.mktemp("diverged")
-    more = ["optimizer=sgd", "optimizer.lr=1e30", "trainer.gradient_clip_val=null", "callbacks.diverged.every=1"]
+    more = ["optimizer=sgd", "optimizer.lr=1e30", "trainer.gradient_clip_val=null"]
     run_script("train.py", *TINY, *TINY_MODEL, *more, "trainer.max_steps=40", "hydra.run.dir=run", cwd=where, status=1)
     return where / "run"
