@@ -74,7 +74,7 @@ def batch_seconds(data: DataModule) -> float:
 
 
 def encoding(data: DataModule, folder: Path, lines: int) -> None:
-    sentences, text = data.references("train"), folder / "text"
+    sentences, text = data.text.references("train"), folder / "text"
     drawn = random.Random(1)
     text.write_text("".join(f"{drawn.choice(sentences)}\n" for _ in range(lines)), encoding="utf-8")
     tokenizer, held, ids = data.target_tokenizer, list(read_lines(text)), folder / "ids"

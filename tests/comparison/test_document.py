@@ -15,7 +15,7 @@ from unrolled.comparison.document import Heading, Paragraph, Picture, Table, mar
 from unrolled.comparison.document import html as to_html
 from unrolled.comparison.groups import compare
 from unrolled.comparison.tables import comma_separated, p_value, summary
-from unrolled.figures.band_curves import bands_figure, interval
+from unrolled.figures.band_curves import bands_figure
 from unrolled.figures.formats import save_figure
 from unrolled.metrics.bands import Band
 from unrolled.metrics.significance import PairedScores
@@ -188,4 +188,4 @@ def test_figures_are_saved_as_pixels_and_with_fonts_that_publishers_take(tmp_pat
     ],
 )
 def test_intervals_read_well(low, high, shown):
-    assert interval(Band(low, high, 0, 0, 0, 0, 0)) == shown
+    assert Band(low, high, 0, 0, 0, 0, 0).interval == shown

@@ -100,11 +100,11 @@ def test_only_training_is_shuffled(tmp_path):
 
 def test_lines_are_given_as_they_stand_in_the_file(tmp_path):
     data = module(tmp_path, prepare=False)
-    assert data.sources("test") == TEXT["test.source"]
-    assert data.references("test") == TEXT["test.target"]
-    assert data.gold("test") is None
+    assert data.text.sources("test") == TEXT["test.source"]
+    assert data.text.references("test") == TEXT["test.target"]
+    assert data.text.gold("test") is None
     with pytest.raises(UserError, match="split=valid is unknown; did you mean val"):
-        data.references("valid")
+        data.text.references("valid")
 
 
 @pytest.mark.parametrize("joint", [True, False])
@@ -133,18 +133,18 @@ def test_monolingual_text_has_targets_only(tmp_path):
     assert data.padding_share()[0] is None
     assert set(data.fingerprint()) == {"train.target", "val.target", "test.target", "tokenizer.target"}
     with pytest.raises(UserError, match="monolingual"):
-        data.sources("train")
+        data.text.sources("train")
 
 
 def test_the_synthetic_corpus_is_written_once_with_its_alignments(tmp_path, monkeypatch):
     options = {"pairs": 31, "validation_pairs": 7, "test_pairs": 5, "max_length": 9, "vocabulary_size": 60}
     data = module(tmp_path, corpus=Reorder(**options), max_length=99)
     assert len(lines_of(data.train_dataloader())) == 31
-    assert len(data.sources("val")) == len(data.gold("val")) == 7
+    assert len(data.text.sources("val")) == len(data.text.gold("val")) == 7
     other = module(tmp_path, corpus=Reorder(**options | {"reordering": "none"}))
-    assert other.gold("val") != data.gold("val")
+    assert other.text.gold("val") != data.text.gold("val")
     monkeypatch.delattr(corpus, "write_corpus")
-    assert module(tmp_path, corpus=Reorder(**options)).gold("val") == data.gold("val")
+    assert module(tmp_path, corpus=Reorder(**options)).text.gold("val") == data.text.gold("val")
 
 
 # The cache

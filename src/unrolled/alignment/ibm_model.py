@@ -18,7 +18,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from unrolled.alignment.word_pairs import Block, WordPairs
@@ -26,6 +25,7 @@ from unrolled.alignment.word_pairs import Block, WordPairs
 Numbers = NDArray[Any]
 
 STEPS, RATE = 8, 20.0  # of gradient ascent for λ after every iteration
+BERNOULLI = (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12)  # B_2k / 2k from k = 7 to 1
 TENSIONS = (0.1, 14.0)  # between which λ is sought
 
 
@@ -149,4 +149,12 @@ def _positive(totals: Any) -> Any:
 
 
 def _digamma(x: Any) -> Numbers:
-    return torch.digamma(torch.as_tensor(x, dtype=torch.float64)).numpy()
+    """ψ(x), x >= 0 (Abramowitz & Stegun 1964, 6.3.6 and 6.3.18); of a word that stands beside none ψ(0) = -inf."""
+    # ψ(x) = ψ(y) - Σ_{k=0..9} 1 / (x + k), y = x + 10
+    with np.errstate(divide="ignore"):
+        below = sum(1 / (x + k) for k in range(10))
+    y = x + 10
+    # ψ(y) = ln y - 1 / 2y - Σ_k B_2k / (2k y^2k)
+    z = 1 / (y * y)
+    found: Numbers = np.log(y) - 0.5 / y - z * np.polyval(BERNOULLI, z) - below
+    return found

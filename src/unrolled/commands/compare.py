@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from unrolled.comparison.groups import compare
 from unrolled.comparison.report import Report, comparison_folder, notices
 from unrolled.comparison.translations import read_translations
-from unrolled.configuration.build import build_data
+from unrolled.configuration.build import build_text
 from unrolled.configuration.command import command
 from unrolled.configuration.values import load_runs, read_config, resolved
 
@@ -26,7 +26,7 @@ def main(config: DictConfig) -> None:
     report = Report(**{name: options[name] for name in ("bootstrap", "randomization", "sentences", "edges")})
     comparison = compare(runs, options["baseline"])
     translated, unread = read_translations(
-        comparison, lambda run: build_data(read_config(str(run))), align=options["align"]
+        comparison, lambda run: build_text(read_config(str(run))), align=options["align"]
     )
     lines = [*notices(comparison), *unread]
     for line in lines:

@@ -12,14 +12,12 @@ from omegaconf import DictConfig
 
 from unrolled.alignment.links import read_alignments
 from unrolled.alignment.pieces import piece_alignment
-from unrolled.configuration.build import build_data
+from unrolled.configuration.build import build_text
 from unrolled.configuration.command import command
-from unrolled.configuration.load import load_translator
 from unrolled.configuration.values import read_config, run_folders
 from unrolled.errors import UserError
 from unrolled.figures.formats import picture_formats
 from unrolled.inference.scored_pieces import total
-from unrolled.inspection.heat_maps import save_alignments
 from unrolled.metrics.alignment_scores import alignment_scores
 from unrolled.metrics.translation_scores import bleu_by_length, translation_scores
 from unrolled.runs.results import show_results
@@ -47,12 +45,15 @@ def evaluate_alignments(config: DictConfig) -> None:
 
 
 def evaluate_run(config: DictConfig) -> None:
+    from unrolled.configuration.load import load_translator  # and torch
+    from unrolled.inspection.heat_maps import save_alignments
+
     first = run_folders(config)[0]
     formats = picture_formats(config.formats)
     run = read_config(first)
     translator = load_translator(config)
-    data = build_data(run)
-    sources, references = data.sources(config.split), data.references(config.split)
+    text = build_text(run)
+    sources, references = text.sources(config.split), text.references(config.split)
     hypotheses = translator.translate(sources)
     scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}
     scores = translation_scores(hypotheses, references, **scoring)
@@ -60,7 +61,7 @@ def evaluate_run(config: DictConfig) -> None:
     results = {"split": config.split, "sentences": len(sources)}
     results |= {"bleu": scores.bleu, "chrf": scores.chrf, "ter": scores.ter}
     results |= {"loss": likelihood.loss, "perplexity": likelihood.perplexity}
-    gold = data.gold(config.split)
+    gold = text.gold(config.split)
     results |= translator.attention_figures(sources, references, gold)
     lengths = [len(source.split()) for source in sources]
     for low, high, sentences, bleu in bleu_by_length(hypotheses, references, lengths, EDGES, **scoring):

@@ -11,7 +11,6 @@ import sys
 from omegaconf import DictConfig
 
 from unrolled.configuration.command import command
-from unrolled.configuration.load import load_scorer
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError, check_choice
 from unrolled.rescoring.choose import best, rescored, tuned, with_figure, word_count
@@ -53,6 +52,8 @@ def main(config: DictConfig) -> None:
 
 def judgements(lists: list[list[Entry]], run: str, config: DictConfig) -> list[float]:
     """log p of every translation, of one list after the other."""
+    from unrolled.configuration.load import load_scorer  # and torch, where no list is judged not needed
+
     texts = [entry.text for entries in lists for entry in entries]
     scorer, reads_source = load_scorer(run, config)
     if not reads_source:

@@ -12,7 +12,6 @@ from unrolled.comparison.groups import BLEU, MEASURES, Comparison, Group
 from unrolled.comparison.tables import Pairs
 from unrolled.comparison.translated import Translated
 from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
-from unrolled.figures.band_curves import bands_figure
 from unrolled.figures.formats import save_figure
 from unrolled.files import write_text
 from unrolled.metrics.bands import Band, even_edges
@@ -140,6 +139,8 @@ class Report:
 
 
 def _figure(path: Path, what: str, bands: Mapping[str, Sequence[Band]], caption: str) -> list[Block]:
+    from unrolled.figures.band_curves import bands_figure  # and matplotlib
+
     figure = bands_figure(bands, label=what)
     for suffix in (".png", ".pdf"):
         save_figure(figure, path.with_suffix(suffix))

@@ -9,7 +9,6 @@ from unrolled.comparison.document import Table
 from unrolled.comparison.groups import MEASURES, Comparison, Group, Measure
 from unrolled.comparison.options import ABSENT
 from unrolled.comparison.translated import Sentence
-from unrolled.figures.band_curves import interval
 from unrolled.metrics.bands import Band
 from unrolled.metrics.significance import PairedScores
 
@@ -90,7 +89,7 @@ def by_number(bands: Mapping[str, Sequence[Band]], label: str) -> Table:
     rows = []
     for at in zip(*bands.values(), strict=True):
         scores = [f"{band.bleu:.2f} [{band.lower:.2f}, {band.upper:.2f}]" for band in at]
-        rows.append([interval(at[0]), str(at[0].sentences), *scores])
+        rows.append([at[0].interval, str(at[0].sentences), *scores])
     return Table([label, "sentences", *bands], rows)
 
 

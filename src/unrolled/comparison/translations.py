@@ -9,7 +9,7 @@ from unrolled.alignment.aligner import Aligner
 from unrolled.alignment.links import Links
 from unrolled.comparison.groups import TEST, Comparison, Group
 from unrolled.comparison.translated import Translated
-from unrolled.data.module import DataModule
+from unrolled.data.corpus import CorpusText
 from unrolled.errors import WHOLE, UserError, check
 from unrolled.runs.folder import Run
 from unrolled.text.lines import read_lines
@@ -20,11 +20,11 @@ SCORING = ("data.bleu_tokenize", "data.bleu_lowercase")
 
 
 def read_translations(
-    comparison: Comparison, data_of: Callable[[Path], DataModule], *, align: int
+    comparison: Comparison, text_of: Callable[[Path], CorpusText], *, align: int
 ) -> tuple[Translated | None, list[str]]:
     """The translations of the test text that the baseline, or else most runs, translated; and what was left out, why.
 
-    ``data_of`` gives the data of a run folder. Without known links they are found, if training and test text together
+    ``text_of`` gives the text of a run folder. Without known links they are found, if training and test text together
     have no more than ``align`` pairs of lines. None where no group can be read.
     """
     check("align", align, WHOLE)
@@ -50,20 +50,20 @@ def read_translations(
             f"{'; '.join(others)}: another test text, or BLEU over other tokens, than {groups[chosen][0].label}"
         )
     try:
-        return _read(groups[chosen], data_of, align, notices), notices
+        return _read(groups[chosen], text_of, align, notices), notices
     except UserError as problem:
         return None, [*notices, str(problem)]
 
 
 def _read(
-    groups: Sequence[Group], data_of: Callable[[Path], DataModule], align: int, notices: list[str]
+    groups: Sequence[Group], text_of: Callable[[Path], CorpusText], align: int, notices: list[str]
 ) -> Translated | None:
     run = groups[0].runs[0]
-    data = data_of(run.folder)
-    now = data.text_fingerprint()
+    text = text_of(run.folder)
+    now = text.fingerprint()
     if any(now.get(name) != run.fact(name) for name in TEST):
         raise UserError(f"{run.folder}: the test text has changed since this run translated it; put the old one back")
-    sources, references = data.sources("test"), data.references("test")
+    sources, references = text.sources("test"), text.references("test")
     hypotheses = {run.folder: list(read_lines(_file(run))) for group in groups for run in group.runs}
     whole = []
     for group in groups:
@@ -74,21 +74,21 @@ def _read(
             notices.append(f"{group.label}: {min(lengths)} translations of {len(references)} test sentences")
     if not whole:
         return None
-    gold = data.gold("test")
+    gold = text.gold("test")
     return Translated(
         groups=whole,
         sources=sources,
         references=references,
         hypotheses=hypotheses,
         scoring={"tokenize": run.fact(SCORING[0]), "lowercase": run.fact(SCORING[1])},
-        links=_find(data, align) if gold is None else [sure for sure, _ in gold],
+        links=_find(text, align) if gold is None else [sure for sure, _ in gold],
         found=gold is None,
     )
 
 
-def _find(data: DataModule, align: int) -> list[Links] | None:
+def _find(text: CorpusText, align: int) -> list[Links] | None:
     """Links of the test text, by an aligner that saw the training text too: a test text alone is too short for it."""
-    train, test = ((data.sources(split), data.references(split)) for split in ("train", "test"))
+    train, test = ((text.sources(split), text.references(split)) for split in ("train", "test"))
     pairs = len(train[0]) + len(test[0])
     if pairs > align:
         log.info("no known links, and %d pairs of lines are more than align=%d: no figure of reordering", pairs, align)

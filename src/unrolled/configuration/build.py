@@ -8,23 +8,26 @@ from typing import TYPE_CHECKING, Any
 
 from hydra.utils import instantiate
 from omegaconf import DictConfig
-from torch import nn
 
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError
-from unrolled.inference.columns import Column, Detail
-from unrolled.inference.ranking import in_order
-from unrolled.models.language_model import NeuralLanguageModel
-from unrolled.models.translator import Translator
-from unrolled.ngram.model import NgramLanguageModel
-from unrolled.search.settings import Greedy
-from unrolled.text.tokenizer import Tokenizer
 
-if TYPE_CHECKING:  # Lightning is for training: other commands start without it
+if TYPE_CHECKING:  # torch and Lightning take seconds: whoever only reads text starts without
     import lightning
+    from torch import nn
 
+    from unrolled.data.corpus import CorpusText
     from unrolled.data.module import DataModule
+    from unrolled.inference.columns import Column, Detail
+    from unrolled.text.tokenizer import Tokenizer
     from unrolled.training.objective import Objective
+
+
+def build_text(config: DictConfig) -> CorpusText:
+    """The text of ``config``, without tokenizers and batches."""
+    from unrolled.data.corpus import CorpusText
+
+    return CorpusText(instantiate(config.data.corpus), Path(config.cache))
 
 
 def build_data(config: DictConfig) -> DataModule:
@@ -42,21 +45,21 @@ def build_model(config: DictConfig, *, source_vocabulary: int | None, target_voc
 
 def build_detail(config: DictConfig, columns: Sequence[Column]) -> Detail:
     """What score.py shows of each of ``columns``, ranked or as it comes. UserError: what does not go together."""
+    from unrolled.inference.ranking import in_order
+
     detail: Detail = instantiate(config.detail)(columns=columns)
     return in_order(config.rank, detail, columns=len(columns), context=config.context)
 
 
-TRAINED_BY = ((Translator, "translation"), (NeuralLanguageModel, "language_modeling"), (NgramLanguageModel, "counting"))
-"""Each class of models, and the kind of objective that trains it."""
-
-
 def build_module(config: DictConfig, data: DataModule) -> Objective:
     """The LightningModule of ``config``, for data that is set up."""
+    from unrolled.search.settings import Greedy
+
     source = data.source_tokenizer
     model = build_model(
         config, source_vocabulary=None if source is None else source.size, target_vocabulary=data.target_tokenizer.size
     )
-    kind = next(kind for trained, kind in TRAINED_BY if isinstance(model, trained))
+    kind = _trained_by(model)
     if config.objective.kind != kind:
         raise UserError(f"model={config.choices.model} is trained by objective={kind}, not by another")
     supervision = instantiate(config.alignment) if "_target_" in config.alignment else None
@@ -71,15 +74,25 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
     return objective(
         **shared,
         decode=data.target_tokenizer.decode,
-        references={split: data.references(split) for split in ("val", "test")},
+        references={split: data.text.references(split) for split in ("val", "test")},
         words={split: data.words_of_pieces(split) for split in ("val", "test")},
-        gold={split: data.gold(split) for split in ("val", "test")},
+        gold={split: data.text.gold(split) for split in ("val", "test")},
         supervision=supervision,
         bleu_tokenize=config.data.bleu_tokenize,
         bleu_lowercase=config.data.bleu_lowercase,
         validation_search=Greedy(),
         test_search=build_search(config, data.target_tokenizer),
     )
+
+
+def _trained_by(model: nn.Module) -> str:
+    """The kind of the objective that trains ``model``."""
+    from unrolled.models.language_model import NeuralLanguageModel
+    from unrolled.models.translator import Translator
+
+    if isinstance(model, Translator):
+        return "translation"
+    return "language_modeling" if isinstance(model, NeuralLanguageModel) else "counting"
 
 
 def _optimizer(config: DictConfig) -> Any:

@@ -3,8 +3,7 @@
 import logging
 import math
 import os
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -16,8 +15,6 @@ from unrolled.configuration.values import read_config, resolved
 from unrolled.errors import UserError
 from unrolled.runs.results import read_results
 from unrolled.runs.resume import check_resumable, moved, status
-from unrolled.training.process_memory import OUT_OF_MEMORY, is_out_of_memory
-from unrolled.training.ranks import started_from_outside
 
 log = logging.getLogger(__name__)
 
@@ -129,14 +126,8 @@ def interrupted(config: DictConfig) -> NoReturn:
 
 
 RESOLVED = "UNROLLED_CONFIG"
-
-
 """Environment variable: the path of a resolved configuration that stands in for the command line."""
-
-
 RESUMED = "UNROLLED_RESUMED"
-
-
 """Environment variable beside it: not empty where that run is to be gone on with."""
 
 
@@ -150,9 +141,6 @@ def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
     return {RESOLVED: str(folder / "config.yaml"), RESUMED: "1" if resume else ""}
 
 
-log = logging.getLogger(__name__)
-
-
 def halved(config: DictConfig) -> DictConfig:
     """With half the token budget, and twice the batches an update."""
     less = DictConfig(resolved(config))
@@ -161,23 +149,3 @@ def halved(config: DictConfig) -> DictConfig:
             OmegaConf.update(less, path, config.data.max_tokens // 2)
     less.trainer.accumulate_grad_batches = 2 * config.trainer.accumulate_grad_batches
     return less
-
-
-def halved_if_out_of_memory(
-    train: Callable[..., dict[str, Any]], config: DictConfig, folder: Path, *, resume: bool
-) -> dict[str, Any]:
-    """What ``train`` returns; if there is no memory left, once more with half the token budget, from the beginning.
-
-    Then twice as many batches make an update, so that updates are of as many words. One of several processes leaves it
-    to the one that started it.
-    """
-    try:
-        return train(config, folder, resume=resume)
-    except Exception as problem:
-        if not is_out_of_memory(problem) or config.data.get("max_tokens", 1) < 2:
-            raise
-        if started_from_outside():
-            sys.exit(OUT_OF_MEMORY)
-    less = halved(config)
-    log.warning("out of memory: once more from the beginning, with data.max_tokens=%d", less.data.max_tokens)
-    return train(less, folder, resume=False)

@@ -1,14 +1,17 @@
-"""What a corpus is: the text files of its three splits."""
+"""What a corpus is: the text files of its three splits, and their lines."""
 
 import hashlib
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
+from unrolled.alignment.links import Links, read_alignments
 from unrolled.data.reorder.grammar import Grammar, write_corpus
-from unrolled.errors import UserError
+from unrolled.errors import UserError, check_choice
 from unrolled.files import appearing
+from unrolled.text.lines import read_lines, sha256
 
 SPLITS = ("train", "val", "test")
 
@@ -100,4 +103,54 @@ class Reorder:
         return {
             split: Files(folder / f"{split}.source", folder / f"{split}.target", folder / f"{split}.align")
             for split in SPLITS
+        }
+
+
+class CorpusText:
+    """The lines of a corpus as they stand in its files: all that is needed where nobody trains."""
+
+    def __init__(self, corpus: Corpus, cache: Path) -> None:
+        self._corpus, self._cache = corpus, cache
+
+    @cached_property
+    def files(self) -> dict[str, Files]:
+        """The files of train, val and test."""
+        return self._corpus.files(self._cache)
+
+    @cached_property
+    def hashes(self) -> dict[Path, str]:
+        """SHA-256 of every text file."""
+        paths = [path for files in self.files.values() for path in (files.source, files.target)]
+        return {path: sha256(path) for path in paths if path is not None}
+
+    def split(self, name: str) -> Files:
+        """The files of "train", "val" or "test"; UserError for another split."""
+        check_choice("split", name, SPLITS)
+        return self.files[name]
+
+    def sources(self, split: str) -> list[str]:
+        """The source lines of a split; UserError if there are none."""
+        source = self.split(split).source
+        if source is None:
+            raise UserError("this corpus is monolingual and has no source side; use data=parallel_text")
+        return list(read_lines(source))
+
+    def references(self, split: str) -> list[str]:
+        """The target lines of a split."""
+        return list(read_lines(self.split(split).target))
+
+    def gold(self, split: str) -> list[tuple[Links, Links]] | None:
+        """The (sure, possible) word links of every line of a split, if the corpus has a file of them."""
+        files = self.split(split)
+        if files.alignment is None:
+            return None
+        return list(read_alignments(files.alignment, base=files.alignment_base))
+
+    def fingerprint(self) -> dict[str, str]:
+        """SHA-256 of all text files, as they are now: of "train.source", "test.target" and so on."""
+        return {
+            f"{split}.{side}": self.hashes[path]
+            for split, files in self.files.items()
+            for side, path in (("source", files.source), ("target", files.target))
+            if path is not None
         }

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from pathlib import Path
-
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING
 
 from unrolled.text.lines import count_line_feeds, read_lines
 from unrolled.text.tokenizer import Tokenizer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 CHUNK = 5_000  # lines a time
 LONG = 2.0  # seconds after which a notice says how fast it went
@@ -39,7 +40,10 @@ def encode(text: Path, tokenizer: Tokenizer) -> Iterator[list[int]]:
         log.info("%s: %s lines to token ids in %.1f s", text, f"{done:,}", seconds)
 
 
-def _bar() -> Progress:
+def _bar() -> "Progress":
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
     columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
     console = Console(stderr=True)
     return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

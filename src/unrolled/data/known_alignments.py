@@ -7,7 +7,7 @@ from itertools import chain
 from pathlib import Path
 
 from unrolled.alignment.aligner import Aligner
-from unrolled.alignment.links import Links, known_alignments, pharaoh, read_alignments, training_links
+from unrolled.alignment.links import known_alignments, pharaoh, training_links
 from unrolled.alignment.pieces import piece_links
 from unrolled.data import store
 from unrolled.data.corpus import Files
@@ -51,13 +51,6 @@ class KnownAlignments:
     def training(self, source: Tokenizer, target: Tokenizer) -> TokenStore | None:
         """Of every training pair the `piece_links`, one number after the other; None if there is nothing to learn."""
         return None if self._origin is None else TokenStore.open(self._links("train", source, target))
-
-    def gold(self, split: str) -> list[tuple[Links, Links]] | None:
-        """The (sure, possible) word links of every line, if the corpus has a file of them."""
-        files = self._files[split]
-        if files.alignment is None:
-            return None
-        return list(read_alignments(files.alignment, base=files.alignment_base))
 
     def _file(self, split: str) -> tuple[Path, int] | None:
         """The Pharaoh file of a split, also one that is still to be made, and the number of a first word in it."""

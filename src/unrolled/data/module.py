@@ -3,27 +3,26 @@
 import hashlib
 import logging
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import lightning
 import numpy as np
-import sentencepiece
 from lightning.pytorch.utilities import rank_zero_only
 from numpy.typing import NDArray
 
-from unrolled.alignment.links import Links
 from unrolled.data import store
 from unrolled.data.continuous import ContinuousText, StreamLoader
-from unrolled.data.corpus import SPLITS, Corpus, Files
+from unrolled.data.corpus import Corpus, CorpusText
 from unrolled.data.encode import encode
 from unrolled.data.known_alignments import KnownAlignments
 from unrolled.data.loader import BatchLoader
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore
-from unrolled.errors import POSITIVE_WHOLE, UserError, check, check_choice
+from unrolled.errors import POSITIVE_WHOLE, UserError, check
 from unrolled.files import appearing, clean
-from unrolled.text.lines import check_same_length, count_lines, read_lines, sha256, unequal
+from unrolled.text.lines import check_same_length, count_lines, unequal
 from unrolled.text.tokenizer import SentencePiece, Tokenizer, Words, load_tokenizers, save_tokenizers
 from unrolled.text.tokens import EOS
 
@@ -42,8 +41,8 @@ class DataModule(lightning.LightningDataModule):
     and test in one row (a rank). alignment_source: where training batches have their known alignments from, see
     `KnownAlignments`.
 
-    After `setup`: ``source_tokenizer`` (None for monolingual text) and ``target_tokenizer``, one and the same object if
-    they are joint, and ``notices``, a list of lines for the user.
+    ``text`` has the lines themselves. After `setup`: ``source_tokenizer`` (None for monolingual text) and
+    ``target_tokenizer``, one and the same object if they are joint, and ``notices``, a list of lines for the user.
     """
 
     source_tokenizer: Tokenizer | None
@@ -70,8 +69,9 @@ class DataModule(lightning.LightningDataModule):
             check(f"data.{name}", size, POSITIVE_WHOLE)
         if max_sentences is not None:
             check("data.max_sentences", max_sentences, POSITIVE_WHOLE)
-        self._corpus, self._tokenizer = corpus, tokenizer
+        self._tokenizer = tokenizer
         self._cache = Path(cache)
+        self.text = CorpusText(corpus, self._cache)
         self._max_tokens, self._max_length, self._max_sentences = max_tokens, max_length, max_sentences
         self._stream, self._stream_rows, self._stream_steps = stream, stream_rows, stream_steps
         self._seed = seed
@@ -84,20 +84,10 @@ class DataModule(lightning.LightningDataModule):
     # What is where
 
     @cached_property
-    def _files(self) -> dict[str, Files]:
-        return self._corpus.files(self._cache)
-
-    @cached_property
-    def _hashes(self) -> dict[Path, str]:
-        """SHA-256 of every text file."""
-        paths = [path for files in self._files.values() for path in (files.source, files.target)]
-        return {path: sha256(path) for path in paths if path is not None}
-
-    @cached_property
     def _known(self) -> KnownAlignments:
         return KnownAlignments(
-            files=self._files,
-            digest=lambda path: self._hashes[path],
+            files=self.text.files,
+            digest=lambda path: self.text.hashes[path],
             cache=self._cache,
             origin=self._alignment_source,
         )
@@ -105,12 +95,12 @@ class DataModule(lightning.LightningDataModule):
     @property
     def _tokenizer_folder(self) -> Path:
         """Its name comes from the training text and all that the tokenizers depend on."""
-        train = self._files["train"]
-        text = [None if path is None else self._hashes[path] for path in (train.source, train.target)]
-        return self._cache / "tokenizers" / _key(text, self._tokenizer, sentencepiece.__version__)
+        train = self.text.files["train"]
+        text = [None if path is None else self.text.hashes[path] for path in (train.source, train.target)]
+        return self._cache / "tokenizers" / _key(text, self._tokenizer, version("sentencepiece"))
 
     def _store_path(self, text: Path, tokenizer: Tokenizer) -> Path:
-        return self._cache / "ids" / _key(self._hashes[text], tokenizer.sha256)
+        return self._cache / "ids" / _key(self.text.hashes[text], tokenizer.sha256)
 
     # Preparation
 
@@ -119,7 +109,7 @@ class DataModule(lightning.LightningDataModule):
         clean(self._cache)
         folder = self._tokenizer_folder
         if not folder.exists():
-            for files in self._files.values():  # all of them, before the long work
+            for files in self.text.files.values():  # all of them, before the long work
                 if files.source is None:
                     count_lines(files.target)
                 else:
@@ -127,7 +117,7 @@ class DataModule(lightning.LightningDataModule):
             with appearing(folder) as partial:
                 save_tokenizers(partial, *self._train_tokenizers())
         source_tokenizer, target_tokenizer = load_tokenizers(folder)
-        for files in self._files.values():
+        for files in self.text.files.values():
             if files.source is not None and source_tokenizer is not None:
                 self._write_ids(files.source, source_tokenizer)
             self._write_ids(files.target, target_tokenizer)
@@ -135,7 +125,7 @@ class DataModule(lightning.LightningDataModule):
             self._known.prepare(source_tokenizer, target_tokenizer)
 
     def _train_tokenizers(self) -> tuple[Tokenizer | None, Tokenizer]:
-        train = self._files["train"]
+        train = self.text.files["train"]
         if train.source is None:
             return None, self._tokenizer.train([train.target])
         if self._tokenizer.joint:
@@ -153,7 +143,7 @@ class DataModule(lightning.LightningDataModule):
         if self._stores:
             return
         self.source_tokenizer, self.target_tokenizer = load_tokenizers(self._tokenizer_folder)
-        for split, files in self._files.items():
+        for split, files in self.text.files.items():
             target = TokenStore.open(self._store_path(files.target, self.target_tokenizer))
             source = None
             if files.source is not None and self.source_tokenizer is not None:
@@ -184,7 +174,8 @@ class DataModule(lightning.LightningDataModule):
             f" {empty.sum()} are empty on a side"
         )
         if len(lines) == 0:
-            raise UserError(f"{self._files['train'].target}: no training sentence is left: {counts}; raise max_length")
+            text = self.text.files["train"].target
+            raise UserError(f"{text}: no training sentence is left: {counts}; raise max_length")
         self._notice(f"train: {counts}; {len(lines)} remain")
         return lines
 
@@ -236,56 +227,27 @@ class DataModule(lightning.LightningDataModule):
 
     def target_counts(self, split: str) -> NDArray[np.int64]:
         """(V,): how often each word of the target vocabulary comes in a split, </s> once a line."""
-        self._split(split)
+        self.text.split(split)
         _, target = self._stores[split]
         counts = target.counts(self.target_tokenizer.size)
         counts[EOS] += len(target)
         return counts
 
-    def sources(self, split: str) -> list[str]:
-        """The source lines of "train", "val" or "test", as they stand in the file."""
-        source = self._split(split).source
-        if source is None:
-            raise UserError("this corpus is monolingual and has no source side; use data=parallel_text")
-        return list(read_lines(source))
-
-    def references(self, split: str) -> list[str]:
-        """The target lines of a split, as they stand in the file."""
-        return list(read_lines(self._split(split).target))
-
-    def gold(self, split: str) -> list[tuple[Links, Links]] | None:
-        """The (sure, possible) word links of every line of a split, if the corpus has a file of them."""
-        self._split(split)
-        return self._known.gold(split)
-
     def words_of_pieces(self, split: str) -> list[tuple[list[int], list[int]]]:
         """Of every line of a split the word that each source piece, and each target piece, belongs to; no </s>."""
         assert self.source_tokenizer is not None
-        pairs = zip(self.sources(split), self.references(split), strict=True)
+        pairs = zip(self.text.sources(split), self.text.references(split), strict=True)
         source, target = self.source_tokenizer.words_of_pieces, self.target_tokenizer.words_of_pieces
         return [(source(one), target(other)) for one, other in pairs]
-
-    def _split(self, split: str) -> Files:
-        check_choice("split", split, SPLITS)
-        return self._files[split]
 
     def save_tokenizers(self, folder: Path) -> None:
         """Write the tokenizers to ``folder``/source and ``folder``/target, for `load_tokenizers`."""
         save_tokenizers(folder, self.source_tokenizer, self.target_tokenizer)
 
-    def text_fingerprint(self) -> dict[str, str]:
-        """SHA-256 of all text files, as they are now: of "train.source", "test.target" and so on."""
-        return {
-            f"{split}.{side}": self._hashes[path]
-            for split, files in self._files.items()
-            for side, path in (("source", files.source), ("target", files.target))
-            if path is not None
-        }
-
     def fingerprint(self) -> dict[str, str]:
         """SHA-256 of all text files and tokenizers."""
         tokenizers = {"source": self.source_tokenizer, "target": self.target_tokenizer}
-        return self.text_fingerprint() | {
+        return self.text.fingerprint() | {
             f"tokenizer.{side}": each.sha256 for side, each in tokenizers.items() if each is not None
         }
 

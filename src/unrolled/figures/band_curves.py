@@ -1,6 +1,5 @@
 """BLEU over source length or amount of reordering, drawn as Bahdanau et al. 2015's Figure 2, with bands."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
@@ -44,7 +43,7 @@ def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
         )
     figure.legend(loc="outside upper center", ncols=columns, frameon=False, fontsize=8, handlelength=4)
     groups = next(iter(bands.values()))
-    axes.set_xticks([band.center for band in groups], [f"{interval(band)}\n{band.sentences}" for band in groups])
+    axes.set_xticks([band.center for band in groups], [f"{band.interval}\n{band.sentences}" for band in groups])
     axes.tick_params(axis="x", labelsize=7.5)
     left = ScaledTranslation(-6 / 72, -19.5 / 72, figure.dpi_scale_trans)  # of the second line of those labels
     axes.text(0, 0, "n", transform=axes.transAxes + left, ha="right", va="center", fontsize=7.5, style="italic")
@@ -56,13 +55,3 @@ def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
     for text in figure.findobj(Text):
         text.set_parse_math(False)  # a dollar sign is a dollar sign
     return figure
-
-
-def interval(band: Band) -> str:
-    """1–5 words, the last 26 or more; of shares 0, 0–0.2, 0.2–0.4."""
-    if isinstance(band.low, int) and not math.isinf(band.high):
-        return f"{band.low}–{band.high - 1}" if band.high - 1 > band.low else f"{band.low}"
-    low, high = (f"{round(end, 3):g}" for end in (band.low, band.high))
-    if math.isinf(band.high):
-        return f"≥ {low}"
-    return f"{low}–{high}" if low != high else low

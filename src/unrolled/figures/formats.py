@@ -3,12 +3,13 @@
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
-
-from matplotlib import rc_context
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING
 
 from unrolled.errors import UserError
 from unrolled.files import appearing
+
+if TYPE_CHECKING:  # half a second, for whoever draws
+    from matplotlib.figure import Figure
 
 FORMATS = ("png", "pdf")
 
@@ -24,11 +25,13 @@ def picture_formats(given: str | Iterable[str]) -> list[str]:
     return formats
 
 
-def save_figure(figure: Figure, path: Path) -> None:
+def save_figure(figure: "Figure", path: Path) -> None:
     """Write ``figure`` to ``path``, as its name ends: one of `FORMATS`.
 
     A reader sees the old file or the new one, never half of it. A PDF is of lines and text, with its fonts inside.
     """
+    from matplotlib import rc_context
+
     embedded = rc_context({"pdf.fonttype": 42})  # TrueType, which publishers take
     with appearing(path) as partial, warnings.catch_warnings(), embedded:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box in its place says it

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from unrolled.alignment.pieces import Alignment
 from unrolled.figures.formats import save_figure
-from unrolled.figures.heat_map import alignment_figure
 from unrolled.inference.attended_pairs import AttendedPair
 
 
@@ -26,6 +25,8 @@ def save_alignments(
         sure, possible = (set(), set()) if alignments is None else alignments[line - 1]
         if alignments is not None:
             title, name = f"{title}, reference", f"{name}-reference"
+        from unrolled.figures.heat_map import alignment_figure  # and matplotlib, which nobody waits for without a pair
+
         figure = alignment_figure(pair.source, pair.target, pair.weights.numpy(), sure, title, possible)
         paths += [folder / "figures" / f"{name}.{form}" for form in formats]
         for path in paths[-len(formats) :]:

@@ -13,7 +13,7 @@ import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,9 @@ from unrolled.alignment.links import Links
 from unrolled.alignment.pieces import Alignment
 from unrolled.errors import UserError
 from unrolled.files import write_text
-from unrolled.inference.attended_pairs import AttendedPair
+
+if TYPE_CHECKING:
+    from unrolled.inference.attended_pairs import AttendedPair
 
 FILE = "attention.jsonl"
 LEVELS = 255
@@ -44,7 +46,7 @@ def values(stored: dict[str, Any], shape: tuple[int, int]) -> npt.NDArray[np.flo
     return levels.reshape(shape) * (stored["largest"] / LEVELS)
 
 
-def target(pair: AttendedPair, text: str, alignment: Alignment | None) -> dict[str, Any]:
+def target(pair: "AttendedPair", text: str, alignment: Alignment | None) -> dict[str, Any]:
     """A target as it stands in a snapshot. ``alignment``: known links between its pieces."""
     norms = None if pair.memory_norms is None else pair.memory_norms.numpy()
     return {

@@ -34,6 +34,16 @@ class Band(NamedTuple):
     lower: float
     upper: float
 
+    @property
+    def interval(self) -> str:
+        """1–5 words, the last 26 or more; of shares 0, 0–0.2, 0.2–0.4."""
+        if isinstance(self.low, int) and not math.isinf(self.high):
+            return f"{self.low}–{self.high - 1}" if self.high - 1 > self.low else f"{self.low}"
+        low, high = (f"{round(end, 3):g}" for end in (self.low, self.high))
+        if math.isinf(self.high):
+            return f"≥ {low}"
+        return f"{low}–{high}" if low != high else low
+
 
 def run_statistics(
     hypotheses: Sequence[Sequence[str]], references: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False

@@ -7,9 +7,6 @@ Some Pitfalls in Automatic Evaluation and Significance Testing for MT" (approxim
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.significance import PairedTest
-
 from unrolled.metrics.translation_scores import bleu_metric, check_lengths
 
 
@@ -44,6 +41,9 @@ def paired_tests(
     where sacreBLEU counts only trials with a difference above 0 and so calls a system better than itself.
     ValueError: no lines, or not equally many; a number of samples below 1.
     """
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.significance import PairedTest
+
     if min(bootstrap, randomization) < 1:
         raise ValueError(f"bootstrap={bootstrap}, randomization={randomization}: both must be above 0")
     for lines in (baseline, *systems.values()):

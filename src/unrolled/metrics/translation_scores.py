@@ -4,13 +4,12 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
-
-from sacrebleu.metrics.bleu import BLEU
-from sacrebleu.metrics.chrf import CHRF
-from sacrebleu.metrics.ter import TER
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from unrolled.errors import UserError
+
+if TYPE_CHECKING:  # imported where it is used: language models have no BLEU
+    from sacrebleu.metrics.bleu import BLEU
 
 
 @dataclass(frozen=True)
@@ -26,6 +25,8 @@ class TranslationScores:
     @cached_property
     def ter(self) -> float:
         """Translation edit rate, not case-sensitive. Computed when asked for: long sentences take minutes."""
+        from sacrebleu.metrics.ter import TER
+
         return float(TER().corpus_score(self.hypotheses, [self.references]).score)
 
 
@@ -38,6 +39,9 @@ def translation_scores(
     for BLEU alone, as the command's -lc. UserError for a ``tokenize`` that sacreBLEU does not have, ValueError for
     sequences that are empty or not equally long.
     """
+    from sacrebleu.metrics.chrf import CHRF
+    from sacrebleu.metrics.ter import TER
+
     check_lengths(hypotheses, references)
     bleu, chrf, ter = bleu_metric(tokenize, lowercase), CHRF(), TER()
     ter.num_refs = 1  # known to signatures only after scoring, and TER is scored late
@@ -66,6 +70,8 @@ def bleu_statistics(
 
 def bleu_of_statistics(sums: Iterable[Any]) -> float:
     """BLEU of a corpus from the sums of ``bleu_statistics`` over its sentences, whole numbers ``(10,)``."""
+    from sacrebleu.metrics.bleu import BLEU
+
     *counts, length, reference_length = (int(number) for number in sums)
     score = BLEU.compute_bleu(counts[:4], counts[4:], length, reference_length, smooth_method="exp")
     return float(score.score)
@@ -111,13 +117,17 @@ def bleu_by_length(
 
 def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[float]:
     """chrF of every sentence by itself, in percent."""
+    from sacrebleu.metrics.chrf import CHRF
+
     check_lengths(hypotheses, references)
     chrf = CHRF()
     return [float(chrf.sentence_score(one, [other]).score) for one, other in zip(hypotheses, references)]
 
 
-def bleu_metric(tokenize: str, lowercase: bool) -> BLEU:
+def bleu_metric(tokenize: str, lowercase: bool) -> "BLEU":
     """sacreBLEU's BLEU; UserError for a ``tokenize`` that it does not have."""
+    from sacrebleu.metrics.bleu import BLEU
+
     if tokenize not in BLEU.TOKENIZERS:
         raise UserError(f"data.bleu_tokenize={tokenize}: sacreBLEU has {', '.join(sorted(BLEU.TOKENIZERS))}")
     # force: no warning about tokenised text where we were told that it is tokenised

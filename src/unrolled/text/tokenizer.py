@@ -15,8 +15,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Protocol
 
-import sentencepiece
-
 from unrolled.errors import POSITIVE_WHOLE, Numbers, UserError, check, check_choice
 from unrolled.files import write_bytes
 from unrolled.text.lines import count_lines, read_lines
@@ -73,6 +71,8 @@ class SentencePieceTokenizer:
     FILE = "sentencepiece.model"
 
     def __init__(self, model: bytes) -> None:
+        import sentencepiece  # which a vocabulary of words need not wait for
+
         self._model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
 
@@ -212,6 +212,8 @@ def train_sentencepiece(
     kind: "unigram" or "bpe". size: number of ids, lowered with a notice if the text has not that many pieces.
     UserError: text without a character, a size below the number of characters.
     """
+    import sentencepiece
+
     while True:
         model = io.BytesIO()
         try:

@@ -41,6 +41,10 @@ class Objective(lightning.LightningModule):
         self.mode = mode
         self.target_tokens = 0
         """Target words trained on by this rank, without padding."""
+        self.hypotheses: dict[str, list[str]] = {}
+        """What was generated last for each split that asks for it, one a line."""
+        self.signatures: dict[str, str] = {}
+        """sacreBLEU's, of the metrics that were taken of them."""
         self._optimizer = optimizer
         self._schedule = schedule
         self._likelihood = LogLikelihood()

@@ -4,11 +4,11 @@ import ctypes
 import resource
 import sys
 
-import torch
-
 
 def peak_memory_mib() -> float:
     """The most memory this process has held, in MiB: on the GPU if there is one in use, else resident."""
+    import torch  # takes seconds: commands that do not compute start without
+
     if torch.cuda.is_available() and torch.cuda.max_memory_allocated() > 0:
         return torch.cuda.max_memory_allocated() / 2**20
     # ru_maxrss counts KiB on Linux and bytes on macOS
@@ -40,6 +40,8 @@ def keep_freed_memory() -> bool:
 
 def is_out_of_memory(problem: BaseException) -> bool:
     """Whether ``problem`` is that there was no memory left, on any device."""
+    import torch
+
     if isinstance(problem, MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(problem, RuntimeError) and "can't allocate memory" in str(problem)  # torch on a CPU

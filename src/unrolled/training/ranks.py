@@ -11,8 +11,6 @@ import sys
 import time
 from pathlib import Path
 
-import torch
-
 from unrolled.training.process_memory import OUT_OF_MEMORY
 
 
@@ -34,6 +32,8 @@ def shared_start(own: str) -> str:
     if not started_from_outside():
         return own
     if "TORCHELASTIC_RUN_ID" in os.environ:  # the processes of torchrun share a store
+        import torch  # takes seconds, which a process that is alone need not wait
+
         address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
         store = torch.distributed.TCPStore(*address, is_master=False)  # type: ignore[attr-defined]
         key = f"unrolled/start/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
@@ -50,6 +50,8 @@ def processes(accelerator: str, devices: int | str, strategy: str) -> int:
     if not strategy.startswith("ddp"):
         return 1
     if devices == "auto":
+        import torch
+
         return torch.cuda.device_count() if accelerator == "gpu" else 1
     return int(devices)
 

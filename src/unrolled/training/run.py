@@ -22,7 +22,6 @@ from unrolled.training.loggers.wandb import finish
 from unrolled.training.objective import Objective
 from unrolled.training.preemption import Preempted
 from unrolled.training.process_memory import keep_freed_memory, peak_memory_mib
-from unrolled.training.translation import Translation
 
 log = logging.getLogger(__name__)
 STILL_AT_UNIGRAM_LEVEL = (
@@ -132,9 +131,8 @@ def _test(
     figures = dict(best["metrics"])
     (tested,) = trainer.test(module, datamodule=data, verbose=False)
     figures |= {name: float(value) for name, value in tested.items()}
-    if isinstance(module, Translation):
-        figures |= {f"{name}_signature": signature for name, signature in module.signatures.items()}
-        if trainer.is_global_zero:
-            write_lines(folder / "translations" / "val.txt", best["translations"])
-            write_lines(folder / "translations" / "test.txt", module.hypotheses["test"])
+    figures |= {f"{name}_signature": signature for name, signature in module.signatures.items()}
+    if trainer.is_global_zero and "test" in module.hypotheses:
+        write_lines(folder / "translations" / "val.txt", best["translations"])
+        write_lines(folder / "translations" / "test.txt", module.hypotheses["test"])
     return figures

@@ -65,9 +65,6 @@ class Translation(Objective):
         self.test_search = test_search
         self.lines: dict[str, list[int]] = {}
         """The numbers of the lines that were evaluated last, of each split."""
-        self.hypotheses: dict[str, list[str]] = {}
-        """Their translations."""
-        self.signatures: dict[str, str] = {}
         self._found: list[tuple[int, list[int]]] = []
         self._attention = AttentionCounts()
 

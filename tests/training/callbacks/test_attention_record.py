@@ -47,9 +47,9 @@ def test_sentences_are_the_first_lines_of_the_files(snapshots, data, trained):
     for each in snapshots:
         split, sentences = each["split"], each["sentences"]
         assert [sentence["line"] for sentence in sentences] == list(range(1, 9))
-        assert [sentence["text"] for sentence in sentences] == data.sources(split)[:8]
+        assert [sentence["text"] for sentence in sentences] == data.text.sources(split)[:8]
         texts = [sentence["targets"]["reference"]["text"] for sentence in sentences]
-        assert texts == data.references(split)[:8]
+        assert texts == data.text.references(split)[:8]
     written = (trained / "translations" / "test.txt").read_text(encoding="utf-8").splitlines()[:8]
     assert [sentence["targets"]["translation"]["text"] for sentence in snapshots[-1]["sentences"]] == written
 
@@ -57,7 +57,7 @@ def test_sentences_are_the_first_lines_of_the_files(snapshots, data, trained):
 def test_known_links_are_those_of_the_data(snapshots, data):
     """The pieces of this corpus are words."""
     for each in snapshots:
-        gold = data.gold(each["split"])
+        gold = data.text.gold(each["split"])
         for sentence, (sure, _) in zip(each["sentences"], gold):
             links = sentence["targets"]["reference"]["links"]
             assert links
@@ -96,7 +96,7 @@ def test_the_test_s_snapshot_is_what_the_written_weights_do(snapshots, data, tra
     options = {"run": str(trained), "device": "cpu", "precision": "32-true", "max_tokens": 100, "ensemble": {}}
     translator = load_translator(OmegaConf.create(options))
     sentences = snapshots[-1]["sentences"]
-    pairs = translator.attend(data.sources("test")[:8], data.references("test")[:8])
+    pairs = translator.attend(data.text.sources("test")[:8], data.text.references("test")[:8])
     for sentence, pair in zip(sentences, pairs):
         found = sentence["targets"]["reference"]
         assert (sentence["source"], found["pieces"]) == (pair.source, pair.target)
@@ -115,7 +115,7 @@ def test_sentences_are_those_that_were_translated(tmp_path):
     snapshots = record.read(tmp_path / "run")
     assert [each["split"] for each in snapshots] == ["val", "test"]
     for each in snapshots:
-        sources, references = made.sources(each["split"]), made.references(each["split"])
+        sources, references = made.text.sources(each["split"]), made.text.references(each["split"])
         lines = [sentence["line"] for sentence in each["sentences"]]
         assert len(lines) == 2
         assert lines != [1, 2]

@@ -21,7 +21,7 @@ class Sample(NamedTuple):
 def samples(module: Translation, data: Any, split: str, count: int) -> list[Sample]:
     """The first ``count`` lines of those of ``split`` that were translated last."""
     lines, translations = module.lines[split][:count], module.hypotheses[split][:count]
-    sources, references, gold = data.sources(split), module.references[split], module.gold[split]
+    sources, references, gold = data.text.sources(split), module.references[split], module.gold[split]
     tokenizers = data.source_tokenizer, data.target_tokenizer
     shown = []
     for line, translation in zip(lines, translations, strict=True):

@@ -1,0 +1,76 @@
+"""Around a training: which run it is, in how many processes, with how much memory, and what a sweep is told of it."""
+
+import logging
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from unrolled.configuration.checks import check_training
+from unrolled.configuration.jobs import halved, in_sweep, interrupted, is_child, rank_environment, this_job, value
+from unrolled.configuration.ranges import check_options
+from unrolled.configuration.values import to_yaml
+from unrolled.runs.reproduction import compared
+from unrolled.runs.results import read_results, show_results
+from unrolled.runs.resume import begin
+from unrolled.training.process_memory import OUT_OF_MEMORY, is_out_of_memory
+from unrolled.training.ranks import is_first, processes, run_ranks, started_from_outside
+
+log = logging.getLogger(__name__)
+
+Train = Callable[..., dict[str, Any]]
+"""(configuration, run folder, resume=...) -> results.json's figures; in the process that is to train."""
+
+
+def launch(train: Train, config: DictConfig) -> float | None:
+    """Call ``train`` for what the command line asks for: a new run, the rest of one, one again, a job of a sweep.
+
+    Returns what a sweeper is told. SystemExit: a run that did not complete, and was the only one.
+    """
+    config, resume, results, original = this_job(config)
+    check_options(config, "train")  # of the run that is resumed or reproduced
+    folder = Path(config.run_folder)
+    if results is not None:  # there is nothing left to train
+        show_results(results)
+        return value(config, results)
+    results = _with_enough_memory(train, config, folder, resume=resume)
+    if results["status"] == "interrupted":
+        interrupted(config)
+    if original is not None:
+        show_results(compared(original, folder))
+    if results["status"] != "completed" and not in_sweep():
+        sys.exit(1)
+    return value(config, results)
+
+
+def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
+    """What ``train`` returns; if there is no memory left, once more with half the token budget, from the beginning.
+
+    Then twice as many batches make an update, so that updates are of as many words. One of several processes leaves it
+    to the one that started it.
+    """
+    try:
+        return _in_processes(train, config, folder, resume=resume)
+    except Exception as problem:
+        if not is_out_of_memory(problem) or config.data.get("max_tokens", 1) < 2:
+            raise
+        if started_from_outside():
+            sys.exit(OUT_OF_MEMORY)
+    less = halved(config)
+    log.warning("out of memory: once more from the beginning, with data.max_tokens=%d", less.data.max_tokens)
+    return _in_processes(train, less, folder, resume=False)
+
+
+def _in_processes(train: Train, config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
+    """What ``train`` returns, in this process or in several that this one starts and waits for."""
+    if not is_child():
+        if is_first():
+            begin(folder, to_yaml(config), resume=resume)
+        ranks = processes(**{name: config.trainer.get(name, "auto") for name in ("accelerator", "devices", "strategy")})
+        check_training(config, ranks)
+        if ranks > 1 and not started_from_outside():
+            run_ranks("unrolled.commands.train", rank_environment(folder, resume=resume), ranks)
+            return read_results(folder)
+    return train(config, folder, resume=resume)

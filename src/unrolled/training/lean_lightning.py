@@ -1,0 +1,43 @@
+"""Import this before Lightning, and Lightning comes without what nothing here uses: torchmetrics, but for two classes.
+
+Lightning needs ``torchmetrics.Metric`` and ``MetricCollection`` for its annotations. The package's own ``__init__``
+imports all metrics there are and, where it is installed for something else, SciPy: a quarter of the start. Here it is
+run at the first other name that somebody asks for.
+"""
+
+import importlib
+import logging
+import sys
+from importlib.metadata import version
+from importlib.util import find_spec, module_from_spec
+from typing import Any
+
+NAME = "torchmetrics"
+NEEDED = {"Metric": "metric", "MetricCollection": "collections"}
+
+
+def _import() -> None:
+    spec = None if NAME in sys.modules else find_spec(NAME)
+    if spec is None or spec.loader is None:
+        return
+    package, loader = module_from_spec(spec), spec.loader
+
+    def whole(name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module {NAME!r} has no attribute {name!r}")
+        del package.__dict__["__getattr__"]
+        loader.exec_module(package)
+        return getattr(package, name)
+
+    package.__dict__.update(__version__=version(NAME), _logger=logging.getLogger(NAME), __getattr__=whole)
+    sys.modules[NAME] = package
+    try:
+        importlib.import_module(f"{NAME}.utilities")  # it and metric import each other; this order works
+        for name, module in NEEDED.items():
+            setattr(package, name, getattr(importlib.import_module(f"{NAME}.{module}"), name))
+    except (ImportError, AttributeError):  # another version: as it is, then
+        for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
+            del sys.modules[name]
+
+
+_import()
