@@ -1,4 +1,4 @@
-"""What a user can mend: `UserError`; the nearest of several choices; numbers that are out of range."""
+"""Mistakes that the user can mend: `UserError`, the nearest of several choices, checks of values."""
 
 import re
 from collections.abc import Collection
@@ -8,20 +8,20 @@ from math import inf
 from typing import Any, Protocol
 
 CLOSE = 0.55
-"""How alike a word and what it may have been meant to be are at least: `difflib`'s ratio."""
+"""The least similarity of a word and a choice that may have been meant: `difflib`'s ratio."""
 
 
 class UserError(Exception):
-    """A mistake in the user's input, told in one line: what is wrong, where, and how to mend it.
+    """A mistake in the user's input, described in one line: what is wrong, where, and how to mend it.
 
-    Scripts print the message to stderr without a traceback and end with exit status 2.
+    Commands print the message to stderr without a traceback and end with exit status 2.
     """
 
 
 def nearest(word: str, choices: Collection[str], otherwise: str = "there are") -> str:
-    """The end of a line that says what ``word`` may have been meant to be: in whole or, as in a_size, in part.
+    """The end of a message that says what ``word`` may have meant, compared as a whole or, as in a_size, in parts.
 
-    Where nothing is near, it lists all ``choices`` after ``otherwise``.
+    If nothing is near, it lists all ``choices`` after ``otherwise``.
     """
     close = get_close_matches(word, choices, n=1, cutoff=CLOSE)
     if close:
@@ -39,26 +39,26 @@ def nearest(word: str, choices: Collection[str], otherwise: str = "there are") -
 
 
 def check_choice(name: str, value: object, choices: Collection[str]) -> None:
-    """UserError with the nearest of ``choices``, or all of them, where ``value`` is none of them."""
+    """UserError with the nearest of ``choices``, or all of them, unless ``value`` is one."""
     if not (isinstance(value, str) and value in choices):
         raise UserError(f"{name}={shown(value)} is unknown{nearest(shown(value), choices, 'give one of')}")
 
 
 class Allowed(Protocol):
-    """The values that an option may have; as a string what to give, such as "a number from 0"."""
+    """The values that an option may have; as a string, what to give, such as "a number from 0"."""
 
     def __contains__(self, value: object, /) -> bool: ...
 
 
 def check(name: str, value: object, allowed: Allowed) -> None:
-    """UserError where the option ``name`` has a ``value`` that is not ``allowed``."""
+    """UserError unless the ``value`` of the option ``name`` is ``allowed``."""
     if value not in allowed:
         raise UserError(f"{name}={shown(value)}: give {allowed}")
 
 
 @dataclass(frozen=True)
 class OneOf:
-    """Any of some values."""
+    """Any of a few values."""
 
     values: tuple[str | bool | None, ...]
 
@@ -118,7 +118,7 @@ NOT_NEGATIVE = Numbers(least=0)
 
 
 def shown(value: object) -> str:
-    """A value as the command line has it."""
+    """A value as it is written on the command line."""
     if value is None:
         return "null"
     return str(value).lower() if isinstance(value, bool) else str(value)

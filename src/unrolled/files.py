@@ -1,7 +1,7 @@
-"""The one writer of what must survive: files and folders that appear whole or not at all, whatever ends the process.
+"""Writes what must survive: files and folders that appear whole or not at all, whatever ends the process.
 
-A file is made beside its place, flushed to the disk and renamed; then the folder is flushed too, so that a machine that
-loses its power has the old file or the new one. What a killed writer leaves behind has a name by which it is known.
+A file is written next to its place, flushed to the disk and renamed; then its folder is flushed too, so that after a
+power failure there is the old file or the new one. What a killed writer leaves behind is recognised by its name.
 """
 
 import os
@@ -16,18 +16,18 @@ from pathlib import Path
 
 from unrolled.errors import UserError
 
-DAY = 86_400.0  # seconds after which what a writer of whom nothing is known has not touched is left behind
+DAY = 86_400.0  # seconds without a change after which a file counts as abandoned if its writer cannot be checked
 _BEGAN = time.time()
 _PARTIAL = re.compile(r"\.(?P<name>.*)\.(?P<host>[^.]*)-(?P<process>\d+)-[0-9a-f]{16}\.partial")
 
 
 @contextmanager
 def appearing(path: Path) -> Iterator[Path]:
-    """A free path beside ``path`` at which the block makes a file or a folder; it then becomes ``path``.
+    """A free path in the folder of ``path`` at which the block makes a file or folder, which then becomes ``path``.
 
-    If the block fails, nothing remains and what was at ``path`` stays. If another process was first with a folder, that
-    one stays: what is cached under a name is the same whoever made it. UserError: the folder around it cannot be made.
-    OSError, as of a full disk, has the name of the file it is about.
+    If the block fails, nothing remains and ``path`` is unchanged. If another process has made the same folder first,
+    its folder is kept: cached content is the same whoever made it. UserError: the parent folder cannot be made.
+    OSError, e.g. for a full disk, names the file.
     """
     partial = path.with_name(f".{path.name[:40]}.{_host()}-{os.getpid()}-{secrets.token_hex(8)}.partial")
     try:
@@ -70,7 +70,7 @@ def write_lines(path: Path, lines: list[str]) -> None:
 
 
 def flush(path: Path) -> None:
-    """Let what was written to the file ``path`` be on the disk."""
+    """Make sure that what was written to the file ``path`` is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -79,30 +79,30 @@ def flush(path: Path) -> None:
 
 
 def clean(folder: Path) -> None:
-    """Remove from ``folder`` and the folders in it what writers left that have been killed."""
+    """Remove from ``folder``, and the folders in it, what killed writers left behind."""
     for inside, folders, files in os.walk(folder):
         for name in [*folders, *files]:
-            found = _PARTIAL.fullmatch(name)
-            if found is not None and _is_left(Path(inside, name), found["host"], int(found["process"])):
+            partial = _PARTIAL.fullmatch(name)
+            if partial is not None and _is_left(Path(inside, name), partial["host"], int(partial["process"])):
                 _remove(Path(inside, name))
         folders[:] = [name for name in folders if not name.startswith(".")]
 
 
 def _is_left(path: Path, host: str, process: int) -> bool:
-    """Whether nobody writes to ``path`` any more, as far as one can know."""
+    """Whether nobody writes to ``path`` any more, as far as can be known."""
     try:
         touched = path.stat().st_mtime
     except FileNotFoundError:
         return False
     if time.time() - touched > DAY:
         return True
-    if process == os.getpid():  # in a container a process may have the number of the one before it
+    if process == os.getpid():  # in a container a process may have the number of an earlier one
         return host == _host() and touched < _BEGAN
     return host == _host() and not is_alive(process)
 
 
 def is_alive(process: int) -> bool:
-    """Whether there is a process of this number on this machine."""
+    """Whether a process with this number runs on this machine."""
     try:
         os.kill(process, 0)
     except ProcessLookupError:

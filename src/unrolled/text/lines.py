@@ -1,7 +1,7 @@
 """Lines of text files, checked: plain or gzipped UTF-8, one sentence a line.
 
-Only a line feed ends a line. U+0085, U+2028, vertical tab and form feed are characters inside a line, so that line i of
-one file stays beside line i of another.
+Only a line feed ends a line. U+0085, U+2028, vertical tab and form feed are characters within a line, so that line i of
+one file still matches line i of another.
 """
 
 import gzip
@@ -19,7 +19,7 @@ BOM = b"\xef\xbb\xbf"
 def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
     """The lines of a binary stream as text, without line end (LF or CR LF) and without a BOM on the first line.
 
-    ``name`` stands for the stream in messages. UserError with file and line: invalid UTF-8, a NUL byte.
+    ``name`` is the stream's name in messages. UserError with file and line: invalid UTF-8, a NUL byte.
     """
     for number, raw in enumerate(stream, start=1):
         raw = raw.removesuffix(b"\n").removesuffix(b"\r")
@@ -53,12 +53,12 @@ def read_lines(path: str | Path) -> Iterator[str]:
 
 
 def count_lines(path: str | Path) -> int:
-    """The number of lines of a file, each of them checked as `read_lines` does."""
+    """The number of lines of a file, each checked as by `read_lines`."""
     return sum(1 for _ in read_lines(path))
 
 
 def count_line_feeds(path: str | Path) -> int:
-    """About the number of lines of a file, unchecked and fast."""
+    """Roughly the number of lines of a file, unchecked and fast."""
     with gzip.open(path) if Path(path).suffix == ".gz" else Path(path).open("rb") as stream:
         return sum(block.count(b"\n") for block in iter(partial(stream.read, 2**20), b""))
 
@@ -72,7 +72,7 @@ def check_same_length(source: str | Path, target: str | Path) -> int:
 
 
 def unequal(source: str | Path, source_lines: int, target: str | Path, target_lines: int) -> UserError:
-    """The error of two files that should go together line by line, and do not."""
+    """The error for two files that should match line by line, and do not."""
     return UserError(
         f"{source} has {source_lines} lines and {target} has {target_lines}:"
         " line i of one belongs to line i of the other; give files of equal length"

@@ -1,4 +1,4 @@
-"""Lines of a pipe as they come, in chunks: as many as are there, so that nothing waits for what has not come yet."""
+"""Lines of a pipe as they arrive, in chunks of all that are there, so that none waits for lines yet to come."""
 
 import io
 import os
@@ -10,12 +10,12 @@ from typing import BinaryIO
 from unrolled.text.lines import decode_lines
 
 PAUSE = 0.05
-"""Seconds without a further line after which those that are there go."""
+"""Seconds without a further line after which the lines that are there form a chunk."""
 BLOCK = 2**16
 
 
 class Pipe:
-    """The lines of a binary stream, line feeds kept, and whether another one is at hand."""
+    """The lines of a binary stream, including line feeds, and whether another line is ready."""
 
     def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
@@ -24,7 +24,7 @@ class Pipe:
         except io.UnsupportedOperation:
             self._descriptor = None  # nothing to wait for: all of it is in memory
         self._lines: deque[bytes] = deque()
-        self._begun: list[bytes] = []  # of a line that has not ended
+        self._begun: list[bytes] = []  # the beginning of a line that has not ended yet
         self._ended = False
 
     def __iter__(self) -> Iterator[bytes]:
@@ -40,7 +40,7 @@ class Pipe:
         return self._lines.popleft()
 
     def ready(self) -> bool:
-        """Whether a line, or the end, is there or on its way, waiting ``PAUSE`` at most."""
+        """Whether a line, or the end of the stream, arrives within ``PAUSE``."""
         if self._lines or self._ended or self._descriptor is None:
             return True
         readable, _, _ = select.select([self._descriptor], [], [], PAUSE)
@@ -61,9 +61,9 @@ class Pipe:
 
 
 def arriving(stream: BinaryIO, name: str, count: int) -> Iterator[list[str]]:
-    """Chunks of 1 to ``count`` lines of UTF-8, in order; those before a line that is no text come before its UserError.
+    """Chunks of 1 to ``count`` lines of UTF-8, in order; the lines before an invalid one come before its UserError.
 
-    ``name`` stands for the stream in messages; see ``decode_lines``.
+    ``name`` is the stream's name in messages; see ``decode_lines``.
     """
     pipe = Pipe(stream)
     lines, chunk = decode_lines(pipe, name), list[str]()

@@ -6,9 +6,9 @@ BOLD = "\x1b[1m{}\x1b[0m"
 
 
 def table(rows: Sequence[Sequence[str]], *, left: int = 1, bold: Collection[tuple[int, int]] = ()) -> str:
-    """``rows`` as lines, their first ``left`` columns to the left and all others to the right, two spaces between.
+    """``rows`` as lines: the first ``left`` columns flush left, all others flush right, two spaces between.
 
-    Cells at (row, column) of ``bold`` are so on a terminal: they have its codes around them.
+    Cells at (row, column) in ``bold`` get the terminal's codes for bold type.
     """
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = []

@@ -53,12 +53,12 @@ class Tokenizer(Protocol):
         """Detokenised text; <pad>, <s> and </s> leave no trace."""
 
     def pieces(self, ids: Sequence[int]) -> list[str]:
-        """How each id is written, special ones too."""
+        """How each id is written, including special ones."""
 
     def words_of_pieces(self, line: str) -> list[int]:
-        """For each id of ``line`` the number of the word in `split_words` that it belongs to, never falling.
+        """For each id of ``line`` the number of its word in `split_words`, in non-decreasing order.
 
-        Pieces of no word, which odd characters behind the last one may make, have the number of words.
+        Pieces without a word, which odd characters after the last word may produce, have the number of words.
         """
 
     def save(self, folder: Path) -> None:
@@ -100,11 +100,11 @@ class SentencePieceTokenizer:
         return [self._processor.id_to_piece(int(token)) for token in ids]
 
     def words_of_pieces(self, line: str) -> list[int]:
-        """See `Tokenizer`. Normalisation may join, split and drop characters; a lone U+2581 goes with what follows."""
+        """See `Tokenizer`. Normalisation may join, split and drop characters; a lone U+2581 belongs to what follows."""
         normalized, origins = self._processor.normalize(line, with_offsets=True)
         ends = [word.end() for word in WORD.finditer(line)]
         numbers, start = [], 0
-        for piece in self._processor.encode(line, out_type=str):  # side by side they are the normalised line
+        for piece in self._processor.encode(line, out_type=str):  # joined, they are the normalised line
             first = start + len(piece) - len(piece.lstrip(SPACE))
             numbers.append(bisect_right(ends, origins[first]))
             start += len(piece)
@@ -169,7 +169,7 @@ class WordTokenizer:
 
     @classmethod
     def load(cls, folder: Path) -> "WordTokenizer":
-        """Read what `save` wrote. A line feed alone ends a word: others may stand inside one."""
+        """Read what `save` wrote. Only a line feed ends a word: other line breaks may occur within one."""
         words = (folder / cls.FILE).read_bytes().decode().removesuffix("\n").split("\n")
         return cls(words[len(SPECIALS) :])
 
@@ -191,7 +191,7 @@ def save_tokenizers(folder: Path, source: Tokenizer | None, target: Tokenizer) -
 
 
 def load_tokenizers(folder: Path) -> tuple[Tokenizer | None, Tokenizer]:
-    """Source (None for monolingual text) and target tokenizer, one and the same object if they are joint."""
+    """Source (None for monolingual text) and target tokenizer, the same object if they are joint."""
     target = load_tokenizer(folder / "target")
     source = load_tokenizer(folder / "source") if (folder / "source").is_dir() else None
     if source is not None and source.sha256 == target.sha256:
@@ -209,7 +209,7 @@ def train_sentencepiece(
 ) -> SentencePieceTokenizer:
     """Train SentencePiece on ``lines``; the same lines always give the same model.
 
-    kind: "unigram" or "bpe". size: number of ids, lowered with a notice if the text has not that many pieces.
+    kind: "unigram" or "bpe". size: number of ids, lowered with a notice if the text has fewer pieces.
     UserError: text without a character, a size below the number of characters.
     """
     import sentencepiece
@@ -228,19 +228,19 @@ def train_sentencepiece(
                 bos_id=BOS,
                 eos_id=EOS,
                 unk_id=UNK,
-                max_sentence_length=2**30,  # in bytes; longer lines would be left out without a word
+                max_sentence_length=2**30,  # in bytes; longer lines would be dropped silently
                 num_threads=4,
                 minloglevel=2,
             )
             return SentencePieceTokenizer(model.getvalue())
         except RuntimeError as problem:
-            if found := re.search(r"too high \(\d+\).*value <= (\d+)", str(problem)):
-                largest = int(found[1])
+            if too_high := re.search(r"too high \(\d+\).*value <= (\d+)", str(problem)):
+                largest = int(too_high[1])
                 log.info("tokenizer: size %d is more than the text has pieces; lowered to %d", size, largest)
                 size = largest
-            elif found := re.search(r"required_chars\. \d+ vs (\d+)", str(problem)):
+            elif too_low := re.search(r"required_chars\. \d+ vs (\d+)", str(problem)):
                 raise UserError(
-                    f"tokenizer: size={size} is too small: the text's characters alone take {found[1]};"
+                    f"tokenizer: size={size} is too small: the text's characters alone take {too_low[1]};"
                     " raise size to at least that, or lower character_coverage"
                 ) from problem
             elif re.search(r"!sentences_\.empty|all_chars_count", str(problem)):
@@ -252,7 +252,7 @@ def train_sentencepiece(
 def train_words(lines: Iterable[str], *, size: int | None = None, min_count: int = 1) -> WordTokenizer:
     """The most frequent words of ``lines``, most frequent first, equally frequent ones in code point order.
 
-    size: number of ids at most, with the four special ones; None for no limit. Rarer words than min_count stay out.
+    size: number of ids at most, with the four special ones; None for no limit. Words rarer than min_count are dropped.
     UserError: text without a word.
     """
     counts = Counter(word for line in lines for word in WORD.findall(line))
@@ -270,7 +270,7 @@ class SentencePiece:
     """The choice of subwords.
 
     kind: "unigram" or "bpe". size: number of ids, with the four special ones. joint: one vocabulary for both sides, as
-    tied embeddings need it. normalization: SentencePiece's name of a rule. character_coverage: share of the text's
+    tied embeddings need. normalization: the name of a SentencePiece rule. character_coverage: share of the text's
     characters that the vocabulary covers; 0.9995 for scripts with thousands of characters.
     """
 
@@ -288,7 +288,7 @@ class SentencePiece:
         check("tokenizer.character_coverage", self.character_coverage, Numbers(least=0.98, most=1))
 
     def train(self, paths: Sequence[Path]) -> Tokenizer:
-        """Train on text files; of a large file on a million lines, evenly spread."""
+        """Train on text files; on a million evenly spread lines of a larger file."""
         lines: list[str] = []
         for path in paths:
             step = -(-count_lines(path) // SAMPLE)
