@@ -1,4 +1,4 @@
-"""Word alignments of a parallel text from that text alone: a model in each direction, and the two made one."""
+"""Word alignments of a parallel text from that text alone: a model in each direction, and the two merged."""
 
 import logging
 import math
@@ -24,16 +24,16 @@ RANGES = {
 
 @dataclass(frozen=True, kw_only=True)
 class Aligner:
-    """How to align: `ibm_model` in both directions, as fast_align -d -o -v does it. UserError: what makes no sense.
+    """How to align: `ibm_model` in both directions, like fast_align -d -o -v. UserError: values that make no sense.
 
-    iterations: of expectation maximisation; fast_align also counts the pass that reads the links off.
-    p0: the probability that a word goes with none.
-    tension: λ at first, how near to the diagonal links are expected. 0 with optimize_tension=False is IBM model 1, for
-    languages whose word orders have little in common.
-    optimize_tension: seek λ too.
+    iterations: of expectation maximisation; fast_align also counts the pass that reads off the links.
+    p0: the probability that a word is linked to none.
+    tension: the initial λ, how near to the diagonal links are expected. 0 with optimize_tension=False is IBM model 1,
+    for languages whose word orders have little in common.
+    optimize_tension: optimise λ too.
     alpha: of the Dirichlet prior over the translations of a word, small where few are expected; None: no prior, maximum
     likelihood.
-    symmetrization: how two directions become one, a name in `symmetrization.SYMMETRIZATIONS`.
+    symmetrization: how the two directions are merged, a name in `symmetrization.SYMMETRIZATIONS`.
     """
 
     iterations: int = 5
@@ -44,7 +44,7 @@ class Aligner:
     symmetrization: str = "grow_diag_final_and"
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse values that make no sense."""
         for name, allowed in RANGES.items():
             check(name, getattr(self, name), allowed)
         check("optimize_tension", self.optimize_tension, FLAG)
@@ -53,12 +53,12 @@ class Aligner:
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
         """The links of every pair of lines, source word first. A pair with an empty side has none.
 
-        The models are trained on these very lines: to align others, give them too. Words are taken as they stand.
+        The models are trained on these very lines: to align others, add them. Words are taken as written.
         ValueError: more lines on one side than on the other.
 
-        29,000 pairs of 13 words take 7 s of one core and 0.2 GB beside the program, a million 5 minutes and 4 GB: for
+        29,000 pairs of 13 words take 7 s of one core and 0.2 GB besides the program, a million 5 minutes and 4 GB: for
         each pair of lines 4 bytes for every source word times target word and 2,000 for its links, and 60 for every two
-        words that stand in one pair of lines.
+        words that occur together in a pair of lines.
         """
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} source lines and {len(targets)} target lines")
@@ -80,7 +80,7 @@ class Aligner:
         return links
 
     def _align_targets(self, text: WordPairs, direction: str) -> list[Integers]:
-        """For each pair of lines the source word of every target word, -1 for none."""
+        """For each pair of lines, the source word of every target word, -1 for none."""
         model = ibm_model.start(text, tension=self.tension, p0=self.p0)
         line = f"{direction}, iteration %d of {self.iterations}: cross-entropy %.3f bits, perplexity %.2f, tension %.2f"
         for iteration in range(1, self.iterations + 1):

@@ -1,7 +1,7 @@
 """IBM model 2 with a prior for the diagonal, and its training by expectation maximisation.
 
 Dyer, Chahuneau & Smith 2013, "A Simple, Fast, and Effective Reparameterization of IBM Model 2" (fast_align), section 2,
-in its letters. The target sentence e_1 .. e_m is generated word by word given the source sentence f_1 .. f_n, each e_i
+in its notation. The target sentence e_1 .. e_m is generated word by word given the source sentence f_1 .. f_n, each e_i
 by the source word that a_i = j points at, or by none (j = 0, the null word f_0):
 
     p(e, a | f) = Π_i δ(a_i | i, m, n) θ(e_i | f_{a_i})
@@ -11,7 +11,7 @@ by the source word that a_i = j points at, or by none (j = 0, the null word f_0)
                            (1 - p_0) exp(λ h) / Z_λ(i, m, n)  otherwise
     Z_λ(i, m, n) = Σ_{j=1..n} exp(λ h(i, j, m, n))                         (3)
 
-Shapes have the letters of `word_pairs`.
+Shapes use the letters of `word_pairs`.
 """
 
 from dataclasses import dataclass, replace
@@ -60,7 +60,7 @@ def start(text: WordPairs, *, tension: float, p0: float) -> Model:
 
 
 def expectation(text: WordPairs, model: Model) -> Expectation:
-    """The E-step, and the likelihood of the text by the way."""
+    """The E-step; also returns the text's log-likelihood."""
     theta, null = np.zeros_like(model.theta), np.zeros_like(model.null)
     diagonal: dict[tuple[int, int], Numbers] = {}
     log_likelihood = 0.0
@@ -88,9 +88,9 @@ def maximization(
         theta = expected.theta / _positive(totals)[text.source]
         null = expected.null / _positive(expected.null.sum())
     else:
-        # θ(e|f) = exp(ψ(c(e, f) + α) - ψ(Σ_e' (c(e', f) + α))), e' over what stands beside f: variational Bayes
-        beside = np.bincount(text.source, minlength=text.source_words)
-        theta = np.exp(_digamma(expected.theta + alpha) - _digamma(totals + alpha * beside)[text.source])
+        # θ(e|f) = exp(ψ(c(e, f) + α) - ψ(Σ_e' (c(e', f) + α))), e' over all words that occur with f: variational Bayes
+        partners = np.bincount(text.source, minlength=text.source_words)
+        theta = np.exp(_digamma(expected.theta + alpha) - _digamma(totals + alpha * partners)[text.source])
         null = np.exp(_digamma(expected.null + alpha) - _digamma((expected.null + alpha).sum()))
     tension = model.tension
     if optimize_tension and text.blocks:
@@ -99,15 +99,15 @@ def maximization(
 
 
 def best_links(text: WordPairs, model: Model) -> list[Numbers]:
-    """For each sentence pair (m) the j from 0 of the likeliest link of each e_i, -1 where that is the null word.
+    """For each sentence pair (m), the j (from 0) of the most likely link of each e_i, -1 if that is the null word.
 
-    Among equals the null word comes first, then the smallest j. A pair with an empty side has an empty array.
+    Ties go to the null word, then to the smallest j. A pair with an empty side has an empty array.
     """
     best: list[Numbers] = [np.empty(0, np.int32)] * text.lines
     for block in text.blocks:
         link, no_link = _joint(block, model)
-        found = np.where(link.max(axis=1) > no_link, link.argmax(axis=1), -1).astype(np.int32)
-        for line, links in zip(block.lines, found, strict=True):
+        likeliest = np.where(link.max(axis=1) > no_link, link.argmax(axis=1), -1).astype(np.int32)
+        for line, links in zip(block.lines, likeliest, strict=True):
             best[line] = links
     return best
 
@@ -128,10 +128,10 @@ def _diagonal(n: int, m: int, tension: float) -> tuple[Numbers, Numbers]:
 
 
 def _ascend(diagonal: dict[tuple[int, int], Numbers], tension: float, words: int) -> float:
-    """λ after a few steps up the expected log-likelihood of a target word, which is concave in it.
+    """λ after a few steps of ascent on the expected log-likelihood per target word, which is concave in λ.
 
-    Its second derivative is minus a variance of h, which spreads no further than evenly over an interval of length 1:
-    1/12 at most, so that steps of a rate below 24 never lead down.
+    Its second derivative is minus a variance of h, which is at most that of a uniform distribution over an interval of
+    length 1, 1/12, so steps with a rate below 24 never lead down.
     """
     for _ in range(STEPS):
         # ∇_λ = Σ_i Σ_{j>0} q(a_i = j) (h(i, j, m, n) - E_{δ, j'>0}[h(i, j', m, n)])
@@ -144,7 +144,7 @@ def _ascend(diagonal: dict[tuple[int, int], Numbers], tension: float, words: int
 
 
 def _positive(totals: Any) -> Any:
-    """Totals to divide by: where all parts of one are 0, for being too small or never expected, they stay 0."""
+    """Totals to divide by; where all terms of a total are 0, because they are tiny or never expected, they stay 0."""
     return np.maximum(totals, np.finfo(np.float64).tiny)
 
 

@@ -1,6 +1,6 @@
 """Word alignments as text: Pharaoh files.
 
-A link is (i, j): source word i goes with target word j, both from 0, words being what white space separates.
+A link is (i, j): source word i belongs to target word j, both from 0. Words are what white space separates.
 """
 
 from collections.abc import Iterator
@@ -39,7 +39,7 @@ def pharaoh(links: Links) -> str:
 
 
 def read_alignments(path: str | Path, *, base: int = 0) -> Iterator[tuple[Links, Links]]:
-    """(sure, possible) links of every line of a Pharaoh file. UserError with file, line and what stands there."""
+    """(sure, possible) links of every line of a Pharaoh file. UserError with file, line and the text at fault."""
     for number, line in enumerate(read_lines(path), start=1):
         try:
             yield parse_pharaoh(line, base=base)
@@ -48,7 +48,7 @@ def read_alignments(path: str | Path, *, base: int = 0) -> Iterator[tuple[Links,
 
 
 def training_links(sure: Links, possible: Links) -> Links:
-    """What a model is taught: of each target word the sure links, and where there are none the possible ones."""
+    """The links for training: the sure links of each target word, or its possible ones if it has no sure links."""
     certain = {j for _, j in sure}
     return sure | {(i, j) for i, j in possible if j not in certain}
 
@@ -58,7 +58,7 @@ def known_alignments(
 ) -> Iterator[tuple[str, str, Links, Links]]:
     """Source line, target line, sure and possible links of each pair of two text files and their Pharaoh file.
 
-    UserError with file, line and what stands there: what `read_alignments` refuses, a link beyond the words of its
+    UserError with file, line and the text at fault: what `read_alignments` refuses, a link beyond the words of its
     sentence, files of unequal length.
     """
     sources, targets = read_lines(source), read_lines(target)

@@ -15,7 +15,7 @@ WORD_BEGINS = "\u2581"
 def word_index(pieces: Sequence[str], *, specials: Sequence[str] = ("<s>", "</s>", "<pad>")) -> list[int]:
     """The number of the word that each piece belongs to; -1 for ``specials``, which belong to none.
 
-    SentencePiece marks where a word begins, always the first; without any mark every piece is a word. A lone mark
+    SentencePiece marks where a word begins, including the first; without any mark every piece is a word. A lone mark
     belongs to the word that it begins, a piece of several words to its first.
     """
     marked = any(WORD_BEGINS in piece for piece in pieces)
@@ -38,9 +38,8 @@ def word_weights(
 ) -> npt.NDArray[np.float64]:
     """Attention weights between words from those between pieces.
 
-    ``weights (T, S)`` between pieces and the word of each piece, -1 for none, as ``word_index`` gives them. Returns
-    ``(target words, source words)``: what a target word looks at is the mean over its pieces, and what a source word
-    gets the sum over its.
+    ``weights (T, S)`` between pieces, and the word of each piece, -1 for none, as given by ``word_index``. Returns
+    ``(target words, source words)``: the mean over the pieces of a target word, the sum over those of a source word.
     """
     source, target = _membership(source_words), _membership(target_words)
     return (target / target.sum(axis=1, keepdims=True).clip(min=1)) @ np.asarray(weights, dtype=np.float64) @ source.T
@@ -50,8 +49,8 @@ def piece_links(links: Links, source_words: Sequence[int], target_words: Sequenc
     """(source piece, target piece, n) for the pieces of linked words: a weight of 1/n.
 
     The weights of a target piece sum to 1. ``source_words`` and ``target_words`` give the word of each piece. A target
-    word's weight is shared equally among the words that it is linked to, and a word's share among its pieces, so that
-    `word_weights` gives back the former. Words of which the tokenizer has made nothing are left out.
+    word's weight is shared equally among the words that it is linked to, and a word's share among its pieces;
+    `word_weights` inverts this. Words without pieces are omitted.
     """
     sources, targets = _places(source_words), _places(target_words)
     linked: dict[int, list[int]] = {}
@@ -90,7 +89,7 @@ Alignment = tuple[Links, Links]
 def piece_alignment(
     alignment: Alignment, source: str, target: str, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
 ) -> Alignment:
-    """The links between pieces that stand for those between words."""
+    """The links between pieces that represent those between words."""
     words = source_tokenizer.words_of_pieces(source), target_tokenizer.words_of_pieces(target)
     sure, possible = alignment
     pairs = ({(i, j) for i, j, _ in piece_links(links, *words)} for links in (sure, possible))

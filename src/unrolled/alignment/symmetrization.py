@@ -1,7 +1,7 @@
-"""Two alignments of a sentence pair made one: those of the two directions of a word alignment model.
+"""Merging two alignments of a sentence pair, by the two directions of a word alignment model.
 
-forward: at most one source word for every target word, as a model of the target given the source finds it; backward:
-at most one target word for every source word. Both are written (source position, target position), as is the result.
+forward: at most one source word for every target word, by a model of the target given the source; backward: at most one
+target word for every source word. Links are (source position, target position) in both, and in the result.
 """
 
 from collections.abc import Callable
@@ -26,21 +26,21 @@ def backward(forward: Links, backward: Links) -> Links:
 
 
 def intersection(forward: Links, backward: Links) -> Links:
-    """Links that both directions have: few, and the surest."""
+    """Links in both directions: few, and the most reliable."""
     return forward & backward
 
 
 def union(forward: Links, backward: Links) -> Links:
-    """Links that either direction has."""
+    """Links in either direction."""
     return forward | backward
 
 
 def grow_diag(forward: Links, backward: Links) -> Links:
-    """The intersection, and links of the union beside it, again and again.
+    """The intersection, repeatedly extended by neighbouring links of the union.
 
-    Och & Ney 2003, as Koehn, Och & Marcu 2003 and Koehn et al. 2005 have changed it: a link joins if one of its words
-    has none yet. As that depends on which came first, links are visited as Moses does, by target and then by source
-    position, among them those that have joined meanwhile.
+    Och & Ney 2003, as changed by Koehn, Och & Marcu 2003 and Koehn et al. 2005: a link is added if one of its words has
+    none yet. As the result depends on the order, links, including those just added, are visited as in Moses: by target
+    position, then by source position.
     """
     links, either = forward & backward, forward | backward
     sources, targets = {i for i, _ in links}, {j for _, j in links}
@@ -62,7 +62,7 @@ def grow_diag(forward: Links, backward: Links) -> Links:
 
 
 def grow_diag_final_and(forward: Links, backward: Links) -> Links:
-    """`grow_diag`, then links both of whose words have none yet: those of the forward direction, then of the other."""
+    """`grow_diag`, then the forward and then the backward links whose two words have no link yet."""
     links = grow_diag(forward, backward)
     sources, targets = {i for i, _ in links}, {j for _, j in links}
     for direction in (forward, backward):
@@ -89,6 +89,6 @@ SYMMETRIZATIONS: dict[str, Symmetrization] = {
 
 
 def symmetrization(name: str) -> Symmetrization:
-    """The function of a name in SYMMETRIZATIONS. UserError with the nearest name, or with all, for any other."""
+    """The function with that name in SYMMETRIZATIONS. UserError for any other name, with the nearest or all names."""
     check_choice("symmetrization", name, SYMMETRIZATIONS)
     return SYMMETRIZATIONS[name]

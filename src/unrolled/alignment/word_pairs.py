@@ -1,7 +1,7 @@
-"""Sentence pairs as numbers: every word has one, and so has every source word with a target word beside it.
+"""Sentence pairs as numbers: each word has a number, and so has each pair of words that occur in a sentence pair.
 
-Letters: B sentence pairs of one size, n source words, m target words, W different pairs of a source and a target word
-that stand in one sentence pair, V different words of a side.
+Letters: B sentence pairs of equal size, n source words, m target words, W different pairs of a source and a target word
+that occur in the same sentence pair, V different words on a side.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,10 +16,8 @@ from unrolled.text.tokens import split_words
 
 Integers = NDArray[Any]
 
-CELLS = (
-    2**18
-)  # source words times target words of a block's sentence pairs: what is computed of them stays in the cache
-PENDING = 2**22  # numbers that are sorted together at least
+CELLS = 2**18  # source words times target words of a block: small enough that its arrays stay in the cache
+PENDING = 2**22  # the fewest numbers that are sorted together
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class WordPairs:
     """A parallel text.
 
     source (W), target (W): the two words of each word pair. source_words, target_words: V of the two sides.
-    lines: the number of sentence pairs. blocks: all those that have words on both sides.
+    lines: the number of sentence pairs. blocks: all sentence pairs with words on both sides.
     """
 
     source: Integers
@@ -72,7 +70,7 @@ class WordPairs:
 
 
 def number_words(sources: Sequence[str], targets: Sequence[str]) -> WordPairs:
-    """Line i of one side belongs to line i of the other; words are what white space separates, as they stand.
+    """Line i of one side belongs to line i of the other; words are what white space separates.
 
     Takes 4 bytes for every source word times target word of a sentence pair, and 16 for every word pair.
     """
@@ -83,7 +81,7 @@ def number_words(sources: Sequence[str], targets: Sequence[str]) -> WordPairs:
     def keys(lines: Integers) -> Integers:  # (B, n, m): one number for two words
         return source.at(lines)[:, :, None].astype(np.int64) * target_words + target.at(lines)[:, None, :]
 
-    known = _distinct(keys(each) for each in lines)
+    known = _distinct(keys(of_one_size) for of_one_size in lines)
     return WordPairs(
         source=(known // max(target_words, 1)).astype(np.int32),
         target=(known % max(target_words, 1)).astype(np.int32),
@@ -91,8 +89,13 @@ def number_words(sources: Sequence[str], targets: Sequence[str]) -> WordPairs:
         target_words=target_words,
         lines=len(source.lengths),
         blocks=[
-            Block(each, source.at(each), target.at(each), np.searchsorted(known, keys(each)).astype(np.int32))
-            for each in lines
+            Block(
+                of_one_size,
+                source.at(of_one_size),
+                target.at(of_one_size),
+                np.searchsorted(known, keys(of_one_size)).astype(np.int32),
+            )
+            for of_one_size in lines
         ],
     )
 
@@ -115,12 +118,12 @@ class _Side:
         return cls(words, lengths, np.cumsum(lengths) - lengths), len(numbers)
 
     def at(self, lines: Integers) -> Integers:
-        """(B, n) the words of lines that have equally many."""
+        """(B, n): the words of lines of equal length."""
         return self.words[self.starts[lines, None] + np.arange(self.lengths[lines[0]])]
 
 
 def _same_size(source_lengths: Integers, target_lengths: Integers) -> Iterator[Integers]:
-    """Lines with equal lengths on either side, CELLS at most if there are several. None of them has an empty side."""
+    """Lines with equal lengths on both sides and no empty side, in groups of at most CELLS unless a line is larger."""
     order = np.lexsort((target_lengths, source_lengths))
     order = order[(source_lengths[order] > 0) & (target_lengths[order] > 0)]
     sizes = np.stack([source_lengths[order], target_lengths[order]])
@@ -131,11 +134,11 @@ def _same_size(source_lengths: Integers, target_lengths: Integers) -> Iterator[I
             yield from np.split(lines, range(step, len(lines), step))
 
 
-def _distinct(parts: Iterable[Integers]) -> Integers:
-    """The different numbers of all parts, sorted; in memory of a few times what it returns."""
+def _distinct(arrays: Iterable[Integers]) -> Integers:
+    """The different numbers in all arrays, sorted; needs a few times the memory of the result."""
     known, new = np.empty(0, np.int64), []
-    for part in parts:
-        new.append(np.unique(part))
-        if sum(map(len, new)) > max(len(known), PENDING):  # seldom, as it sorts all
+    for numbers in arrays:
+        new.append(np.unique(numbers))
+        if sum(map(len, new)) > max(len(known), PENDING):  # seldom, as it sorts everything
             known, new = np.unique(np.concatenate([known, *new])), []
     return np.unique(np.concatenate([known, *new]))
