@@ -1,4 +1,4 @@
-"""Sentences side by side in padded tensors.
+"""Sentences as rows of padded tensors.
 
 Shape letters: B batch, S source length, T target length, both with their special tokens and padding.
 """
@@ -14,12 +14,12 @@ from torch import Tensor
 from unrolled.text.tokens import BOS, EOS, PAD
 
 
-@dataclass(eq=False)  # not frozen: Lightning sets what it has made of another precision
+@dataclass(eq=False)  # not frozen: Lightning assigns tensors that it has converted to another precision
 class Batch:
     """A batch of sentence pairs, or of sentences (then the source is None). All tensors but the masks are int64.
 
     source: (B, S), a row is ids </s> and padding. target: (B, T), a row is <s> ids </s> and padding.
-    source_lengths, target_lengths: (B,), without padding; they and ``index`` are on the CPU always.
+    source_lengths, target_lengths: (B,), without padding; they and ``index`` are always on the CPU.
     index: (B,), the number of each sentence's line in its file, from 0.
     known: (B, T - 1, S) float32, the known alignment of ``target_out``: the weights of a linked word sum to 1, those of
     an unlinked one are 0; None where there is no known alignment.
@@ -55,7 +55,7 @@ class Batch:
 
     @property
     def target_out(self) -> Tensor:
-        """(B, T - 1): what it is to predict, ids </s>."""
+        """(B, T - 1): what it should predict, ids </s>."""
         return self.target[:, 1:]
 
     @property
@@ -64,7 +64,7 @@ class Batch:
         return self.target_out != PAD
 
     def to(self, device: torch.device | str, **options: Any) -> "Batch":
-        """The batch with source and target on ``device``; ``options`` as of Tensor.to."""
+        """The batch with source and target on ``device``; ``options`` are those of Tensor.to."""
         return replace(
             self,
             source=None if self.source is None else self.source.to(device, **options),
@@ -75,18 +75,18 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Shared:
-    """The same sentences in the ids of several source vocabularies, rows alike: what an ensemble reads."""
+    """The same sentences in the ids of several source vocabularies, in the same rows: what an ensemble reads."""
 
     members: tuple[Batch, ...]
 
     @property
     def source_lengths(self) -> Tensor:
-        """(B,): the greatest of all members', on the CPU."""
+        """(B,): the maximum over all members, on the CPU."""
         return torch.stack([torch.as_tensor(member.source_lengths) for member in self.members]).amax(dim=0)
 
     @property
     def target(self) -> Tensor:
-        """(B, T), one for all."""
+        """(B, T), the same for all members."""
         return self.members[0].target
 
     @property
@@ -115,7 +115,7 @@ def make_batch(
 ) -> Batch:
     """Pad sentences (ids without special tokens) to a batch.
 
-    ``links``: of each pair what `subwords.piece_links` gives, one number after the other.
+    ``links``: for each pair the triples of `pieces.piece_links`, flattened.
     """
     source_ids, source_lengths = (None, None) if source is None else _pad(source, before=[], after=[EOS])
     target_ids, target_lengths = _pad(target, before=[BOS], after=[EOS])
@@ -136,7 +136,7 @@ def _known(links: Sequence[Ids], *, steps: int, length: int) -> Tensor:
 
 
 def make_source_batch(source: Sequence[Ids], index: Sequence[int] | np.ndarray[Any, Any]) -> Batch:
-    """Pad source sentences to a batch whose target, (B, 1), is <s> alone: what translation starts from."""
+    """Pad source sentences to a batch whose target, (B, 1), is only <s>: what translation starts from."""
     source_ids, source_lengths = _pad(source, before=[], after=[EOS])
     target = torch.full((len(source), 1), BOS)
     return Batch(

@@ -1,8 +1,8 @@
-"""A corpus as one continuous text, in rows that are read side by side, a few words at a time.
+"""A corpus as one continuous text, in rows that are read in parallel, a few words at a time.
 
-For truncated backpropagation through time: a row of a batch goes on where the same row of the batch before ended, so
-that a recurrent state can be carried on. Between two lines stands a boundary, which is predicted as </s> and read as
-<s>: what a line begins with is the same when it stands alone.
+For truncated backpropagation through time: a row of a batch continues where the same row of the previous batch ended,
+so that a recurrent state can be carried over. The boundary between two lines is predicted as </s> and read as <s>, so a
+line begins the same way as it does alone.
 
 Letters: B rows, T words of a batch.
 """
@@ -26,9 +26,9 @@ class StreamBatch:
     """The next words of every row; ``first``: the rows begin here. int64 tensors."""
 
     target_in: Tensor
-    """(B, T): the word before each."""
+    """(B, T): the word before each word to predict."""
     target_out: Tensor
-    """(B, T): the words; PAD after the end of the text."""
+    """(B, T): the words to predict; PAD after the end of the text."""
     first: bool
 
     def __len__(self) -> int:
@@ -41,27 +41,27 @@ class StreamBatch:
         return self.target_out != PAD
 
     def to(self, device: torch.device | str, **options: Any) -> "StreamBatch":
-        """The batch on ``device``; ``options`` as of Tensor.to."""
+        """The batch on ``device``; ``options`` are those of Tensor.to."""
         return replace(
             self, target_in=self.target_in.to(device, **options), target_out=self.target_out.to(device, **options)
         )
 
 
 class ContinuousText:
-    """All lines of a store one after the other, each with </s> behind it."""
+    """All lines of a store, one after the other, each followed by </s>."""
 
     def __init__(self, store: TokenStore) -> None:
         self._store = store
-        # where the </s> of every line stands
+        # the position of the </s> of every line
         self._ends = np.cumsum(store.lengths.astype(np.int64) + 1) - 1
 
     def __len__(self) -> int:
         """Number of tokens, </s> counted."""
         return int(self._ends[-1]) + 1 if len(self._ends) else 0
 
-    def __getitem__(self, part: slice) -> NDArray[np.int64]:
-        """The tokens from ``part.start`` to before ``part.stop``."""
-        start, stop = min(part.start, len(self)), min(part.stop, len(self))
+    def __getitem__(self, positions: slice) -> NDArray[np.int64]:
+        """The tokens from ``positions.start`` to before ``positions.stop``."""
+        start, stop = min(positions.start, len(self)), min(positions.stop, len(self))
         first, last = np.searchsorted(self._ends, [start, stop])
         tokens = np.full(stop - start, EOS, dtype=np.int64)
         words = np.ones(len(tokens), dtype=bool)
@@ -71,14 +71,14 @@ class ContinuousText:
 
 
 class StreamLoader:
-    """Batches of a continuous text in ``rows`` rows of equal length, ``steps`` words at a time, an epoch an iteration.
+    """Batches of a continuous text in ``rows`` rows of equal length, ``steps`` words at a time.
 
-    Every word is in one batch an epoch; the last row is padded. Every epoch is the same. Of several ranks each has its
-    part of the rows.
+    An iteration is an epoch, in which every word occurs in exactly one batch; the last row is padded, and all epochs
+    are the same. The rows are divided among the ranks.
 
-    An iteration begins a new epoch; but the first one after `load_state_dict` goes on where the saved loader was.
+    Iterating starts a new epoch; right after `load_state_dict` it resumes the saved one.
 
-    UserError: fewer words than rows, rows that the ranks do not divide.
+    UserError: fewer words than rows, a number of rows that is not a multiple of the number of ranks.
     """
 
     def __init__(self, store: TokenStore, *, rows: int, steps: int, rank: int = 0, world_size: int = 1) -> None:
@@ -94,7 +94,7 @@ class StreamLoader:
         self._resumed = False
 
     def __len__(self) -> int:
-        """Number of batches of an epoch."""
+        """Number of batches in an epoch."""
         return -(-self._row_length // self._steps)
 
     def __iter__(self) -> Iterator[StreamBatch]:
@@ -109,7 +109,7 @@ class StreamLoader:
     def _batch(self, number: int) -> StreamBatch:
         start = number * self._steps
         length = min(self._steps, self._row_length - start)
-        # one more at the left: the word before the first
+        # one column more on the left: the word before the first
         tokens = np.full((len(self._rows), length + 1), PAD, dtype=np.int64)
         for tokens_of_row, row in zip(tokens, self._rows, strict=True):
             here = row * self._row_length + start
@@ -121,10 +121,10 @@ class StreamLoader:
         return StreamBatch(torch.from_numpy(target_in), torch.from_numpy(tokens[:, 1:]), first=number == 0)
 
     def state_dict(self) -> dict[str, int]:
-        """How many batches of the epoch were given."""
+        """How many batches of the epoch were returned."""
         return {"given": self._given}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Let the next iteration go on after the last batch that the saved loader gave."""
+        """Let the next iteration resume after the last batch that the saved loader returned."""
         self._given = state["given"]
         self._resumed = True

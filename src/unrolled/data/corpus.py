@@ -20,7 +20,7 @@ SPLITS = ("train", "val", "test")
 class Files:
     """The files of a split; line i of one belongs to line i of the others.
 
-    alignment: a Pharaoh file of known links, a sentence's first word being number alignment_base.
+    alignment: a Pharaoh file of known links, in which the first word of a sentence has the number alignment_base.
     """
 
     source: Path | None
@@ -30,14 +30,14 @@ class Files:
 
 
 class Corpus(Protocol):
-    """What the data module needs to know of a corpus."""
+    """What the data module needs to know about a corpus."""
 
     def files(self, cache: Path) -> dict[str, Files]:
-        """The files of train, val and test; a corpus that makes its files does so in ``cache``."""
+        """The files of train, val and test; a corpus that generates its files writes them to ``cache``."""
 
 
 class ParallelText:
-    """Pairs of text files, [source, target] for each split, and Pharaoh files of known links beside them."""
+    """Pairs of text files, [source, target] for each split, optionally with Pharaoh files of known links."""
 
     def __init__(
         self,
@@ -69,7 +69,7 @@ class ParallelText:
 
 
 class MonolingualText:
-    """A text file for each split, for language models: a target side without a source."""
+    """A text file for each split, for language models: the target side only."""
 
     def __init__(self, *, train: str, val: str, test: str) -> None:
         self._files = {}

@@ -1,4 +1,4 @@
-"""A text file to token ids, at the tokenizer's own speed: while it works on some lines, those before are written."""
+"""A text file to token ids, as fast as the tokenizer: while it works on some lines, the previous ones are written."""
 
 import logging
 import time
@@ -14,8 +14,8 @@ from unrolled.text.tokenizer import Tokenizer
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-CHUNK = 5_000  # lines a time
-LONG = 2.0  # seconds after which a notice says how fast it went
+CHUNK = 5_000  # lines at a time
+LONG = 2.0  # seconds after which a notice reports the speed
 
 log = logging.getLogger(__name__)
 
@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 def encode(text: Path, tokenizer: Tokenizer) -> Iterator[list[int]]:
     """The ids of every line of ``text``, with a progress bar on a terminal. UserError: what `read_lines` refuses.
 
-    SentencePiece uses all cores and lets other threads go on meanwhile, so one chunk is always ahead.
+    SentencePiece uses all cores and lets other threads run meanwhile, so one chunk is always prepared ahead.
     """
     lines = read_lines(text)
     start, done = time.perf_counter(), 0

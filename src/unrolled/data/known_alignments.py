@@ -1,4 +1,4 @@
-"""The known alignments of a corpus: found if need be, checked, and kept in the cache as links between pieces."""
+"""The known alignments of a corpus: computed if necessary, checked, and cached as links between pieces."""
 
 import hashlib
 import inspect
@@ -22,10 +22,10 @@ PROGRAMS = ("aligner", "ibm_model", "word_pairs", "symmetrization")
 
 
 class KnownAlignments:
-    """Of the parallel text ``files``, whose bytes have the SHA-256 ``digest(path)``.
+    """The known alignments of the parallel text ``files``; ``digest(path)`` is the SHA-256 of a file's bytes.
 
-    origin: "given", training learns from the corpus' own alignment file; "auto", from links that `Aligner` finds
-    in the training text; None, from none. UserError: another origin.
+    origin: where training gets its links: "given", from the corpus' own alignment file; "auto", from `Aligner`, which
+    aligns the training text; None: it uses none. UserError: another origin.
     """
 
     def __init__(
@@ -36,10 +36,10 @@ class KnownAlignments:
         self._files, self._digest, self._cache, self._origin = files, digest, cache, origin
 
     def prepare(self, source: Tokenizer, target: Tokenizer) -> None:
-        """Write what the cache has not. UserError: none to learn from; what `known_alignments` refuses."""
+        """Write what is not cached yet. UserError: nothing to learn from; what `known_alignments` refuses."""
         if self._origin is not None and self._file("train") is None:
             raise UserError(
-                f"alignment.source={self._origin}: this corpus brings no known alignments: give"
+                f"alignment.source={self._origin}: this corpus has no known alignments: give"
                 " data.train_alignment=FILE, or alignment.source=auto to have the training text aligned"
             )
         if self._origin == "auto":
@@ -49,11 +49,11 @@ class KnownAlignments:
                 self._write(split, source, target)
 
     def training(self, source: Tokenizer, target: Tokenizer) -> TokenStore | None:
-        """Of every training pair the `piece_links`, one number after the other; None if there is nothing to learn."""
+        """The `piece_links` of every training pair, flattened; None if there is nothing to learn from."""
         return None if self._origin is None else TokenStore.open(self._links("train", source, target))
 
     def _file(self, split: str) -> tuple[Path, int] | None:
-        """The Pharaoh file of a split, also one that is still to be made, and the number of a first word in it."""
+        """The Pharaoh file of a split, even if it has yet to be made, and the number of a first word in it."""
         files = self._files[split]
         if split == "train" and self._origin == "auto" and files.source is not None:
             text = self._digest(files.source) + self._digest(files.target)
@@ -75,7 +75,7 @@ class KnownAlignments:
             return
         links = Aligner().align(list(read_lines(files.source)), list(read_lines(files.target)))
         with appearing(known[0]) as partial:
-            partial.write_text("".join(f"{pharaoh(each)}\n" for each in links), encoding="utf-8")
+            partial.write_text("".join(f"{pharaoh(of_pair)}\n" for of_pair in links), encoding="utf-8")
 
     def _write(self, split: str, source: Tokenizer, target: Tokenizer) -> None:
         files, known = self._files[split], self._file(split)
@@ -87,11 +87,11 @@ class KnownAlignments:
             piece_links(training_links(sure, possible), source.words_of_pieces(one), target.words_of_pieces(other))
             for one, other, sure, possible in alignments
         )
-        store.write(path, (list(chain.from_iterable(each)) for each in links), vocabulary_size=2**31)
+        store.write(path, (list(chain.from_iterable(of_pair)) for of_pair in links), vocabulary_size=2**31)
 
 
 def _aligner() -> list[str]:
-    """What the links that we find depend on beside the text: settings and program."""
+    """What the aligner's links depend on besides the text: settings and program."""
     programs = (Path(inspect.getfile(Aligner)).with_name(f"{name}.py") for name in PROGRAMS)
     return [repr(Aligner()), *(sha256(program) for program in programs)]
 

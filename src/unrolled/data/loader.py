@@ -14,12 +14,12 @@ from unrolled.text.tokenizer import Tokenizer
 
 
 class BatchLoader:
-    """Batches of stored sentences, an epoch an iteration.
+    """Batches of stored sentences; an iteration is an epoch.
 
-    lines: the lines of the stores that take part; ``batches`` counts within them. links: the store of known alignments.
+    lines: the lines of the stores to use; ``batches`` refers to positions in this list. links: the store of known
+    alignments.
 
-    An iteration begins the next epoch, if the one before has given any batch; but the first one after
-    `load_state_dict` goes on where the saved loader was.
+    Iterating starts the next epoch; right after `load_state_dict` it resumes the saved one.
     """
 
     def __init__(
@@ -34,16 +34,16 @@ class BatchLoader:
         self._lines = lines
         self._batches = batches
         self._epoch = 0
-        self._given = 0  # batches of this epoch
+        self._given = 0  # batches returned in this epoch
         self._resumed = False
 
     def __len__(self) -> int:
-        """Number of batches of an epoch."""
+        """Number of batches in an epoch."""
         return len(self._batches)
 
     def __iter__(self) -> Iterator[Batch]:
         """The batches of an epoch, or the rest of one."""
-        # all of this happens at the first batch, so that iterators nobody uses change nothing
+        # all of this happens at the first batch, so that unused iterators change nothing
         if self._given == len(self) or (self._given > 0 and not self._resumed):
             self._epoch, self._given = self._epoch + 1, 0
         self._resumed = False
@@ -57,17 +57,17 @@ class BatchLoader:
         return make_batch(source, [self._target[line] for line in lines], lines, links)
 
     def state_dict(self) -> dict[str, int]:
-        """Which epoch, and how many of its batches were given."""
+        """Which epoch, and how many of its batches were returned."""
         return {"epoch": self._epoch, "given": self._given}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Let the next iteration go on after the last batch that the saved loader gave."""
+        """Let the next iteration resume after the last batch that the saved loader returned."""
         self._epoch, self._given = state["epoch"], state["given"]
         self._resumed = True
 
 
 def encode_source(tokenizer: Tokenizer, lines: Sequence[str], *, max_tokens: int) -> list[Batch]:
-    """Batches of source sentences of similar lengths, their target <s> alone; ``index`` is the line's number."""
+    """Batches of source sentences of similar lengths, their target only <s>; ``index`` is the line's number."""
     source = tokenizer.encode(lines)
     similar = _similar(None, _positions(source), max_tokens)
     return [make_source_batch([source[number] for number in numbers], numbers) for numbers in similar]
@@ -102,7 +102,7 @@ def pair_batches(source: Sequence[Sequence[int]], target: Sequence[Sequence[int]
 
 
 def share(batch: Batch, lines: Sequence[str], tokenizers: Sequence[Tokenizer]) -> Shared:
-    """``batch`` of ``lines``, and its sources once more in the ids of each of ``tokenizers``."""
+    """``batch`` of ``lines``, and its sources again in the ids of each of ``tokenizers``."""
     texts = [lines[number] for number in batch.index.tolist()]
     others = [make_source_batch(tokenizer.encode(texts), batch.index.numpy()) for tokenizer in tokenizers]
     changed = (replace(batch, source=b.source, source_lengths=b.source_lengths) for b in others)
@@ -110,7 +110,7 @@ def share(batch: Batch, lines: Sequence[str], tokenizers: Sequence[Tokenizer]) -
 
 
 def _positions(sentences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """How many positions each sentence takes, with </s>."""
+    """How many positions each sentence takes, including </s>."""
     return np.array([len(ids) + 1 for ids in sentences], dtype=np.int64)
 
 

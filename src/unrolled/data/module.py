@@ -28,7 +28,7 @@ from unrolled.text.tokens import EOS
 
 log = logging.getLogger(__name__)
 
-EVALUATION_STEPS = 500  # words of a continuous text that are measured at a time
+EVALUATION_STEPS = 500  # words of a continuous text that are evaluated at a time
 
 
 class DataModule(lightning.LightningDataModule):
@@ -81,7 +81,7 @@ class DataModule(lightning.LightningDataModule):
         self._lines: dict[str, NDArray[Any]] = {}
         self.notices: list[str] = []
 
-    # What is where
+    # Where things are
 
     @cached_property
     def _known(self) -> KnownAlignments:
@@ -94,7 +94,7 @@ class DataModule(lightning.LightningDataModule):
 
     @property
     def _tokenizer_folder(self) -> Path:
-        """Its name comes from the training text and all that the tokenizers depend on."""
+        """Its name depends on the training text and everything else that determines the tokenizers."""
         train = self.text.files["train"]
         text = [None if path is None else self.text.hashes[path] for path in (train.source, train.target)]
         return self._cache / "tokenizers" / _key(text, self._tokenizer, version("sentencepiece"))
@@ -105,7 +105,7 @@ class DataModule(lightning.LightningDataModule):
     # Preparation
 
     def prepare_data(self) -> None:
-        """Train the tokenizers and write the token ids, where the cache has them not. UserError: bad text files."""
+        """Train the tokenizers and write the token ids, unless they are cached. UserError: bad text files."""
         clean(self._cache)
         folder = self._tokenizer_folder
         if not folder.exists():
@@ -234,7 +234,7 @@ class DataModule(lightning.LightningDataModule):
         return counts
 
     def words_of_pieces(self, split: str) -> list[tuple[list[int], list[int]]]:
-        """Of every line of a split the word that each source piece, and each target piece, belongs to; no </s>."""
+        """For every line of a split, the word of each source piece and of each target piece, without </s>."""
         assert self.source_tokenizer is not None
         pairs = zip(self.text.sources(split), self.text.references(split), strict=True)
         source, target = self.source_tokenizer.words_of_pieces, self.target_tokenizer.words_of_pieces
@@ -248,10 +248,10 @@ class DataModule(lightning.LightningDataModule):
         """SHA-256 of all text files and tokenizers."""
         tokenizers = {"source": self.source_tokenizer, "target": self.target_tokenizer}
         return self.text.fingerprint() | {
-            f"tokenizer.{side}": each.sha256 for side, each in tokenizers.items() if each is not None
+            f"tokenizer.{side}": tokenizer.sha256 for side, tokenizer in tokenizers.items() if tokenizer is not None
         }
 
 
 def _key(*parts: object) -> str:
-    """A name for what depends on ``parts`` and nothing else."""
+    """A name for what depends only on ``parts``."""
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

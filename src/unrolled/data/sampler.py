@@ -1,4 +1,4 @@
-"""Which sentences go into a batch together: similar lengths, filled to a budget of positions."""
+"""Which sentences share a batch: similar lengths, filled up to a budget of positions."""
 
 from typing import Any
 
@@ -11,16 +11,16 @@ Lengths = NDArray[np.integer[Any]]
 
 
 class TokenBudgetBatches:
-    """Batches of at most ``max_tokens`` padded positions on either side, shared out among ranks.
+    """Batches of at most ``max_tokens`` padded positions on either side, divided among ranks.
 
     source_lengths (N,), or None for monolingual text, and target_lengths (N,): the positions a sentence takes.
 
-    Sentences are sorted by target length, then by source length, and batches are cut off greedily. An epoch shuffles
-    sentences of equal lengths, and the batches. It has every sentence once, over all ranks, and every epoch and every
-    rank has the same number of batches: where the ranks do not divide it, the largest batches are halved. A sentence
-    above the budget makes a batch of its own. Everything follows from the lengths, the seed and the epoch.
+    Sentences are sorted by target length, then by source length, and cut into batches greedily. An epoch shuffles
+    sentences of equal lengths, and the batches. Over all ranks it has every sentence once, and every epoch and every
+    rank has the same number of batches: the largest batches are halved until the number of ranks divides their number.
+    A sentence above the budget is a batch by itself. Everything depends only on the lengths, the seed and the epoch.
 
-    UserError: more ranks than can be given something.
+    UserError: more ranks than there is work for.
     """
 
     def __init__(
@@ -44,14 +44,14 @@ class TokenBudgetBatches:
         self._bounds = _share(_cut(source, target, max_tokens, max_sentences), world_size)
 
     def __len__(self) -> int:
-        """Number of batches of a rank in an epoch."""
+        """Number of batches of this rank in an epoch."""
         return (len(self._bounds) - 1) // self._world_size
 
     def epoch(self, epoch: int) -> list[NDArray[np.intp]]:
         """This rank's batches: for each the numbers of its sentences."""
         random = np.random.default_rng([self._seed, epoch])
         order = np.arange(len(self._target))
-        # batches that lie side by side have similar lengths: the ranks take them at the same time
+        # neighbouring batches have similar lengths: the ranks take them at the same time
         together = np.arange(len(self._bounds) - 1).reshape(-1, self._world_size)
         if self._shuffle:
             random.shuffle(order)
@@ -68,7 +68,7 @@ class TokenBudgetBatches:
         return shares[0], shares[1]
 
     def _sort(self, order: NDArray[np.intp]) -> NDArray[np.intp]:
-        """By target length; then by source length, up and down in turns, as then neighbours differ least. Stable."""
+        """By target length, then source length, alternately up and down, so that neighbours differ least. Stable."""
         target = self._target[order]
         if self._source is None:
             return order[np.argsort(target, kind="stable")]
@@ -77,7 +77,7 @@ class TokenBudgetBatches:
         return order[np.lexsort((turned, target))]
 
     def _positions(self, order: NDArray[np.intp]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Source and target lengths in an order; without a source, the target's twice."""
+        """Source and target lengths in an order; without a source, the target lengths twice."""
         target = self._target[order].astype(np.int64)
         return target if self._source is None else self._source[order].astype(np.int64), target
 
@@ -88,7 +88,7 @@ def _narrow(lengths: Lengths) -> Lengths:
 
 
 def _cut(source: NDArray[np.int64], target: NDArray[np.int64], max_tokens: int, max_sentences: int | None) -> list[int]:
-    """Where batches of sorted sentences begin, and at last where the last one ends."""
+    """Where batches of sorted sentences begin, and finally where the last one ends."""
     bounds = [0]
     sides = np.maximum(source, target)
     while (start := bounds[-1]) < len(target):

@@ -1,4 +1,4 @@
-"""Token ids on disk, memory-mapped: a corpus costs no memory until its sentences are looked at.
+"""Token ids on disk, memory-mapped: a corpus takes no memory until its sentences are read.
 
 A file holds the ids of all sentences (uint16 or int32), zeros up to a multiple of 8, the N + 1 int64 offsets at which
 sentences begin and end, and the footer.
@@ -24,7 +24,7 @@ COUNTED = 2**20  # ids looked at together
 
 
 def write(path: Path, sentences: Iterable[Sequence[int]], *, vocabulary_size: int) -> None:
-    """Write sentences as they come; the file appears when it is whole. OverflowError: an id that does not fit."""
+    """Write sentences as they come; the file appears when it is complete. OverflowError: an id that does not fit."""
     typecode = "H" if vocabulary_size <= 2**16 else "i"
     size = array(typecode).itemsize
     offsets = array("q", [0])
@@ -67,7 +67,7 @@ class TokenStore:
         return self._ids[self._offsets[number] : self._offsets[number + 1]]
 
     def flat(self, start: int, stop: int) -> NDArray[Any]:
-        """The ids from number ``start`` to before ``stop``, the sentences' one after the other."""
+        """The ids from number ``start`` to before ``stop``, those of all sentences one after the other."""
         return self._ids[start:stop]
 
     def counts(self, vocabulary_size: int) -> NDArray[np.int64]:

@@ -1,7 +1,7 @@
 """The synthetic corpus: pairs of sentences that differ in word order by rules, with their gold word alignment.
 
-Words come from `reorder_words`, source sentences from `reorder_tree`. The target has the same tree; its words stand in
-another order, by the rules of ORDERS below. docs/reorder.md shows examples.
+Words come from `words`, source sentences from `tree`. The target has the same tree, with its words in another order, by
+the rules of ORDERS below. docs/reorder.md shows examples.
 """
 
 import random
@@ -67,8 +67,8 @@ class Grammar:
 
     pairs, validation_pairs, test_pairs: the sizes of the splits.
     seed: of the words and the sentences.
-    depth: how many clauses may stand inside one another (0: neither relative nor subordinate clauses).
-    min_length, max_length: number of source words, spread evenly between the two.
+    depth: how deeply clauses may be nested (0: neither relative nor subordinate clauses).
+    min_length, max_length: number of source words, uniformly distributed between the two.
     reordering: "none", "local", "head_final" or "nested", each with the rules of those before it.
     vocabulary_size: number of source word types.
     fertility: share of the nouns that become two words, and of the transitive verbs that are two words becoming one.
@@ -90,7 +90,7 @@ class Grammar:
     ambiguity: float = 0.1
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse values that make no sense."""
         for name, allowed in RANGES.items():
             check(f"data.grammar.{name}", getattr(self, name), allowed)
         if self.max_length < self.min_length:
@@ -109,7 +109,7 @@ class Pair:
 
 
 def _read_source(phrase: Phrase, source: list[str]) -> None:
-    """Append the source words of a phrase, and note in the tree where they stand."""
+    """Append the source words of a phrase, and note their positions in the tree."""
     for role in SOURCE_ORDER[phrase.kind]:
         part = phrase.parts.get(role)
         if isinstance(part, Phrase):
@@ -122,7 +122,7 @@ def _read_source(phrase: Phrase, source: list[str]) -> None:
 def _trigger(phrase: Phrase, role: str) -> int:
     """The class of the word on which the translation of an ambiguous word depends.
 
-    A verb looks at its object, and without one at its subject; an adjective at its noun; a noun at its adjective, and
+    A verb depends on its object, or without one on its subject; an adjective on its noun; a noun on its adjective, or
     without one it has its first translation.
     """
     if role == "verb":
@@ -188,9 +188,9 @@ def _splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
 
 
 def generate(grammar: Grammar, split: str) -> Iterator[Pair]:
-    """The pairs of a split ("train", "val" or "test"). No source sentence occurs twice, in one split or in two.
+    """The pairs of a split ("train", "val" or "test"). No source sentence occurs twice, within a split or across splits.
 
-    Raises `UserError` if the grammar is too small to have that many different sentences.
+    Raises `UserError` if the grammar is too small for that many different sentences.
     """
     check_choice("split", split, SPLITS)
     for name, pair in _splits(grammar):
@@ -201,7 +201,7 @@ def generate(grammar: Grammar, split: str) -> Iterator[Pair]:
 
 
 def write_corpus(folder: Path, options: Grammar) -> None:
-    """Write SPLIT.source, SPLIT.target and SPLIT.align (links as `i-j`), a pair a line, for train, val and test."""
+    """Write SPLIT.source, SPLIT.target and SPLIT.align (links as `i-j`), one pair per line, for train, val and test."""
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         files = {

@@ -1,4 +1,4 @@
-"""Growing the tree of a source sentence to a wanted number of words.
+"""Growing the tree of a source sentence to a desired number of words.
 
     sentence     -> clause (conjunction clause)*
     clause       -> noun_phrase [auxiliary] [adverb] verb [noun_phrase] [adposition] [subordinate]
@@ -8,10 +8,10 @@
     relative     -> "which" clause without its subject | "whom" clause without its object
     subordinate  -> "that" clause, after a verb of speech | subordinator clause
 
-The source has one reading only, so that the target is a function of it. What would make two readings is left out:
-clauses are joined by conjunctions at the top only; a relative clause has no subordinate clause; a noun has a
-genitive or a relative clause, not both; and an adposition belongs to the innermost clause that is still open, so a
-clause whose object ends in a relative clause has none. (Genitives and adpositions have different words.)
+The source has only one reading, so that the target is a function of it. Whatever would create a second reading is
+excluded: conjunctions join clauses only at the top; a relative clause has no subordinate clause; a noun has a genitive
+or a relative clause, not both; and an adposition belongs to the innermost clause that is still open, so a clause whose
+object ends in a relative clause has none. (Genitives and adpositions have different words.)
 """
 
 import random
@@ -52,7 +52,7 @@ class _Tree:
     """A sentence that grows.
 
     `buds` are the places where it can still grow: a rule to apply and the phrase to apply it to. A rule does nothing if
-    its words do not fit into `room`, the number of words that are still wanted, or if the source would be ambiguous.
+    its words do not fit into `room`, the number of words still missing, or if the source would become ambiguous.
     """
 
     def __init__(self, words: Mapping[str, Sequence[Word]], rng: random.Random, length: int, depth: int) -> None:
@@ -198,7 +198,7 @@ class _Tree:
 def grow(words: Mapping[str, Sequence[Word]], rng: random.Random, *, length: int, depth: int) -> list[Phrase]:
     """A random sentence of at most `length` words, and almost always of exactly that many: its clauses in order.
 
-    depth: how many clauses may stand inside one another (0: no subordinate and no relative clauses).
+    depth: how deeply clauses may be nested (0: no subordinate and no relative clauses).
     """
     tree = _Tree(words, rng, length, depth)
     tree.grow()

@@ -1,7 +1,7 @@
 """The two invented vocabularies of the synthetic corpus, and which source word becomes which target words.
 
-Source words end in a vowel that tells the part of speech, target words in a consonant that tells it too, so that a
-reader sees the structure of a sentence in either language:
+Source words end in a vowel that shows the part of speech, target words in a consonant that shows it, so that a reader
+sees the structure of a sentence in either language:
 
     nouns -a / -o -> -k     adjectives -i / -u -> -r     verbs -e -> -n     adverbs -ai -> -x
 
@@ -31,7 +31,7 @@ CLOSED = {
     "subordinator": 3,
     "conjunction": 2,
 }
-# Shares of the open vocabulary; what rounding leaves over are nouns.
+# Shares of the open vocabulary; whatever rounding leaves over goes to the nouns.
 OPEN = {"adjective": 0.18, "transitive": 0.16, "intransitive": 0.10, "speech": 0.06, "adverb": 0.08, "noun": 0.42}
 ENDINGS = {  # (source endings by word class, target ending)
     "noun": (("a", "o"), "k"),
@@ -64,7 +64,7 @@ class Word:
 
 
 def draw(rng: random.Random, items: Sequence[Item]) -> Item:
-    """One of `items`, by `random()` alone, which Python promises to keep the same in every version."""
+    """One of `items`, by `random()` alone, which Python guarantees to stay the same in every version."""
     return items[int(rng.random() * len(items))]
 
 
@@ -77,7 +77,7 @@ class _Inventor:
         self.taken: set[str] = set()
 
     def word(self, pattern: str, ending: str = "") -> str:
-        """A word after a pattern of C(onsonants) and V(owels); a syllable more when short words run out."""
+        """A word with a pattern of C(onsonants) and V(owels), and one more syllable when short words run out."""
         for attempt in range(1, 10_000):
             letters = (draw(self.rng, self.consonants if letter == "C" else VOWELS) for letter in pattern)
             word = "".join(letters) + ending
@@ -108,7 +108,7 @@ def invent(*, seed: int, vocabulary_size: int, fertility: float, ambiguity: floa
     words (verb and particle) for one target word. `ambiguity` is the share of the nouns, adjectives and verbs that
     have two translations.
     """
-    # A stream of random numbers for each, so that an option changes nothing but what it is about.
+    # A separate stream of random numbers for each, so that an option changes only what it is about.
     source = _Inventor(random.Random(f"{seed} source"), SOURCE_CONSONANTS)
     target = _Inventor(random.Random(f"{seed} target"), TARGET_CONSONANTS)
     fertile = random.Random(f"{seed} fertility")
