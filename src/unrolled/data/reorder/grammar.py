@@ -188,7 +188,7 @@ def _splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
 
 
 def generate(grammar: Grammar, split: str) -> Iterator[Pair]:
-    """The pairs of a split ("train", "val" or "test"). No source sentence occurs twice, within a split or across splits.
+    """The pairs of a split ("train", "val" or "test"). No source sentence occurs twice, in a split or across splits.
 
     Raises `UserError` if the grammar is too small for that many different sentences.
     """
