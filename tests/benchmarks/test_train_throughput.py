@@ -14,7 +14,7 @@ from support.small_models import COMBINATIONS, IDS, build
 from torch.utils.flop_counter import FlopCounterMode
 
 from unrolled.data.batch import make_batch
-from unrolled.models.fast.packing import packs
+from unrolled.models.fast.products import packs
 
 ROOT = Path(__file__).resolve().parents[2]
 

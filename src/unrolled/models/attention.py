@@ -17,8 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from unrolled.errors import UserError
-from unrolled.models.fast.additive_attention import AdditiveKernel
-from unrolled.models.fast.gru_attention import GRUAttentionKernel
+from unrolled.models.fast.attention import BahdanauAttentionKernel, GRUAttentionKernel
 from unrolled.models.fast.kernel import AttentionKernel
 from unrolled.models.fast.squash import tanh
 
@@ -102,7 +101,7 @@ class BahdanauAttention(Attention):
 
     def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
         """See the contract."""
-        return AdditiveKernel(self.query.weight, self.energy.weight, *prepared)
+        return BahdanauAttentionKernel(self.query.weight, self.energy.weight, *prepared)
 
 
 class DotAttention(Attention):

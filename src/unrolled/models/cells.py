@@ -19,13 +19,10 @@ import torch
 from torch import Tensor, nn
 
 from unrolled.errors import UserError, nearest
+from unrolled.models.fast.cells import GRUResetAfterKernel, GRUResetBeforeKernel, TanhCellKernel, unroll_cell
 from unrolled.models.fast.kernel import CellKernel
 from unrolled.models.fast.lstm import lstm
-from unrolled.models.fast.reset_after import ResetAfterKernel
-from unrolled.models.fast.reset_before import ResetBeforeKernel
 from unrolled.models.fast.squash import tanh
-from unrolled.models.fast.tanh import TanhKernel
-from unrolled.models.fast.unroll_cell import unroll_cell
 
 CellState = tuple[Tensor, ...]
 
@@ -98,7 +95,7 @@ class TanhCell(Cell):
 
     def kernel(self) -> CellKernel:
         """See the contract."""
-        return TanhKernel(self.recurrent.weight)
+        return TanhCellKernel(self.recurrent.weight)
 
 
 class GRUResetBefore(Cell):
@@ -136,7 +133,7 @@ class GRUResetBefore(Cell):
 
     def kernel(self) -> CellKernel:
         """See the contract."""
-        return ResetBeforeKernel(self.recurrent_gates.weight, self.recurrent.weight)
+        return GRUResetBeforeKernel(self.recurrent_gates.weight, self.recurrent.weight)
 
 
 class GRUResetAfter(Cell):
@@ -175,7 +172,7 @@ class GRUResetAfter(Cell):
 
     def kernel(self) -> CellKernel:
         """See the contract."""
-        return ResetAfterKernel(self.recurrent.weight)
+        return GRUResetAfterKernel(self.recurrent.weight)
 
     def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
         """See the contract. On a GPU by cuDNN."""

@@ -4,7 +4,7 @@ Letters: B batch, T target length, S source length, E embedding size, C annotati
 
 Three phases, as in dl4mt and Nematus: ``start`` prepares a sentence once, ``advance`` is what is truly recurrent, and
 ``project`` makes the input-side products of all steps at once. The plain loop over ``step`` is the definition;
-``unroll`` hoists the products, in training with a hand-written backward pass (``fast/``), and must equal it.
+``unroll`` hoists the products, in training with a hand-written backward pass (``fast/decoder.py``), and must equal it.
 ``features`` is what the readout looks at: (state, context).
 """
 
@@ -17,9 +17,14 @@ from unrolled.errors import UserError
 from unrolled.models.attention import Attention
 from unrolled.models.cells import GRUResetAfter, GRUResetBefore, make_cell
 from unrolled.models.encoder import mean_annotation
-from unrolled.models.fast.linear import LinearKernel
-from unrolled.models.fast.recurrence import BahdanauRecurrence, CGRURecurrence, Recurrence, RNNsearchRecurrence
-from unrolled.models.fast.unroll import unroll
+from unrolled.models.fast.decoder import (
+    BahdanauDecoderKernel,
+    CGRUDecoderKernel,
+    DecoderKernel,
+    LinearKernel,
+    RNNsearchDecoderKernel,
+    unroll,
+)
 from unrolled.models.known_alignment import Given, read, unbind
 from unrolled.models.state import PerSentence
 
@@ -57,7 +62,7 @@ class Decoder(nn.Module):
         """Of a state what its attention carries; () where it carries nothing."""
         raise NotImplementedError
 
-    def recurrence(self, state: Nested) -> tuple[Recurrence, Tensor] | None:
+    def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
         """This step with a hand-written backward pass, and s_0 ``(B, D)``; None where its parts have none."""
         return None
 
@@ -65,9 +70,9 @@ class Decoder(nn.Module):
         """Teacher forcing: ``(B, T, E)`` -> features ((B, T, D), (B, T, C)), weights ``(B, T, S)``.
 
         ``given``: contexts that are not to be the attention's; its weights and memory are its own all the same. For
-        training by ``recurrence`` where there is one, else step by step; both are the same function.
+        training by ``kernel`` where there is one, else step by step; both are the same function.
         """
-        fast = self.recurrence(state) if torch.is_grad_enabled() else None
+        fast = self.kernel(state) if torch.is_grad_enabled() else None
         if fast is None:
             return self.unroll_plainly(embeddings, state, given)
         states, contexts, weights = unroll(*fast, self.project(embeddings.transpose(0, 1)), given)
@@ -130,14 +135,14 @@ class CGRUDecoder(Decoder):
         (s,) = self.rec2.step(self.rec2.project(context), (s_prime,))
         return (s, context), weights, (prepared, s, memory)
 
-    def recurrence(self, state: Nested) -> tuple[Recurrence, Tensor] | None:
+    def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
         """See the contract."""
         prepared, s, memory = state
         rec1, attention, rec2 = self.rec1.kernel(), self.attention.kernel(prepared, memory), self.rec2.kernel()
         if rec1 is None or attention is None or rec2 is None:
             return None
         project = LinearKernel(self.rec2.input.weight, self.rec2.input.bias)
-        return CGRURecurrence(rec1, attention, project, rec2), s
+        return CGRUDecoderKernel(rec1, attention, project, rec2), s
 
 
 class BahdanauDecoder(Decoder):
@@ -192,7 +197,7 @@ class BahdanauDecoder(Decoder):
         cell_state = self.cell.step(self.cell.project(k), cell_state)
         return (cell_state[0], context), weights, (prepared, cell_state, memory)
 
-    def recurrence(self, state: Nested) -> tuple[Recurrence, Tensor] | None:
+    def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
         """See the contract."""
         prepared, cell_state, memory = state
         attention, cell = self.attention.kernel(prepared, memory), self.cell.kernel()
@@ -200,7 +205,7 @@ class BahdanauDecoder(Decoder):
             return None
         combine = LinearKernel(self.combine_context.weight)
         project = LinearKernel(self.cell.input.weight, self.cell.input.bias)
-        return BahdanauRecurrence(attention, combine, project, cell), cell_state[0]
+        return BahdanauDecoderKernel(attention, combine, project, cell), cell_state[0]
 
 
 class RNNsearchDecoder(Decoder):
@@ -248,13 +253,13 @@ class RNNsearchDecoder(Decoder):
         (following,) = self.cell.step(projected + self.context(context), (s,))
         return (s, context), weights, (prepared, following, memory)
 
-    def recurrence(self, state: Nested) -> tuple[Recurrence, Tensor] | None:
+    def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
         """See the contract."""
         prepared, s, memory = state
         attention, cell = self.attention.kernel(prepared, memory), self.cell.kernel()
         if attention is None or cell is None:
             return None
-        return RNNsearchRecurrence(attention, LinearKernel(self.context.weight), cell), s
+        return RNNsearchDecoderKernel(attention, LinearKernel(self.context.weight), cell), s
 
 
 class MeanContextDecoder(Decoder):

@@ -10,8 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from unrolled.models.cells import Cell, GRUResetBefore
-from unrolled.models.fast.reset_after import ResetAfterKernel
-from unrolled.models.fast.unroll_cell import unroll_cell
+from unrolled.models.fast.cells import GRUResetAfterKernel, unroll_cell
 
 
 def mean_annotation(annotations: Tensor, valid: Tensor) -> Tensor:
@@ -64,7 +63,7 @@ class BidirectionalGRU(Encoder):
         )
 
     def forward(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
-        """See the contract. For training on a CPU by ``ResetAfterKernel``: nn.GRU is fused on GPUs only."""
+        """See the contract. For training on a CPU by ``GRUResetAfterKernel``: nn.GRU is fused on GPUs only."""
         if torch.is_grad_enabled() and not embeddings.is_cuda:
             return self.annotate(embeddings, lengths)
         return self.annotate_by_torch(embeddings, lengths)
@@ -84,7 +83,7 @@ class BidirectionalGRU(Encoder):
                 getattr(self.gru, f"{what}_{name}") for what in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
             )
             start = inputs.new_zeros(len(inputs), self.gru.hidden_size, dtype=embeddings.dtype)
-            return unroll_cell(ResetAfterKernel(u, c), start, functional.linear(inputs.transpose(0, 1), w, b))
+            return unroll_cell(GRUResetAfterKernel(u, c), start, functional.linear(inputs.transpose(0, 1), w, b))
 
         reverse = Reverse(embeddings, lengths)
         outputs = embeddings

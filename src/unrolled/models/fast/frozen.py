@@ -6,8 +6,7 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
-from unrolled.models.fast.packing import Packed, pack
-from unrolled.models.fast.products import product_dtype
+from unrolled.models.fast.products import Packed, pack, product_dtype
 
 ROWS = 64
 """For which packing is laid out; it serves any number."""
@@ -27,7 +26,7 @@ def frozen(models: Iterable[nn.Module]) -> Iterator[None]:
             bias = None if layer.bias is None else layer.bias.detach().to(dtype)
             packed = pack(layer.weight.detach().to(dtype), bias, ROWS)
             if packed is not None and layer.out_features > 1:
-                layer.forward = Product(packed, dtype)  # type: ignore[assignment,method-assign]
+                layer.forward = FrozenLinear(packed, dtype)  # type: ignore[assignment,method-assign]
                 changed.append(layer)
         yield
     finally:
@@ -35,7 +34,7 @@ def frozen(models: Iterable[nn.Module]) -> Iterator[None]:
             del layer.forward
 
 
-class Product:
+class FrozenLinear:
     """A linear layer ``(..., I)`` -> ``(..., O)``, in ``dtype`` as under autocast."""
 
     def __init__(self, packed: Packed, dtype: torch.dtype) -> None:

@@ -1,4 +1,4 @@
-"""What the parts of a recurrence have in common.
+"""Kernels: the step of a cell, an attention or a decoder, forward and backward.
 
 Letters: T steps, B batch, I input size, D state size, S source length, C annotation size, Q query size.
 

@@ -5,19 +5,19 @@ import torch
 from torch import nn
 
 from unrolled.models.cells import GRUResetAfter
-from unrolled.models.fast import packing, products
+from unrolled.models.fast import products
 from unrolled.models.fast.products import Product
 
 
 def packed_here():
-    return packing.packs(torch.float32)
+    return products.packs(torch.float32)
 
 
 @pytest.mark.skipif(not packed_here(), reason="this torch cannot pack weights here")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("transposed", [False, True])
 def test_packed_product_is_the_product(dtype, transposed):
-    if not packing.packs(dtype):
+    if not products.packs(dtype):
         pytest.skip(f"oneDNN has no {dtype} for this processor")
     generator = torch.Generator().manual_seed(60)
     weight, bias = torch.randn(67, 41, generator=generator), torch.randn(2 * 67, generator=generator)[::2]
@@ -37,8 +37,8 @@ def test_packed_product_is_the_product(dtype, transposed):
 
 
 def test_float64_and_tensors_without_numbers_are_not_packed():
-    assert packing.pack(torch.ones(3, 5, dtype=torch.float64), None, rows=2) is None
-    assert packing.pack(torch.ones(3, 5, device="meta"), None, rows=2) is None
+    assert products.pack(torch.ones(3, 5, dtype=torch.float64), None, rows=2) is None
+    assert products.pack(torch.ones(3, 5, device="meta"), None, rows=2) is None
 
 
 def removed(*_):
@@ -56,13 +56,13 @@ def test_without_the_operations_everything_goes_on(operation, fault, monkeypatch
     inputs = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(61))
     found = []
     for broken in (False, True):
-        packing.packs.cache_clear()
+        products.packs.cache_clear()
         if broken:
             monkeypatch.setattr(torch.ops.mkldnn, operation, fault)
-            assert not packing.packs(torch.float32)
+            assert not products.packs(torch.float32)
         outputs, _ = cell.unroll(inputs, cell.start(inputs, 2))
         found.append([outputs, *torch.autograd.grad(outputs.square().sum(), list(cell.parameters()))])
-    packing.packs.cache_clear()
+    products.packs.cache_clear()
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other)
 

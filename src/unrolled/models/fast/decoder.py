@@ -1,18 +1,61 @@
-"""The decoders' steps, made of kernels, forward and backward: read ``backward`` beside ``forward``, from below.
+"""``models/decoder.py`` with its backward passes: ``CGRUDecoderKernel`` is the step of ``CGRUDecoder``, and so on.
 
-Letters: B batch, T target length, S source length, C annotation size, D decoder size, P size of the input products.
+A decoder's step is made of kernels: of its attention, its cells and its linear layers. Read ``backward`` beside
+``forward``, from below.
+
+Letters: B batch, T target length, S source length, I input size, O output size, C annotation size, D decoder size,
+P size of the input products.
 """
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd.function import once_differentiable
 
 from unrolled.models.fast.kernel import AttentionKernel, CellKernel, Kernel
-from unrolled.models.fast.linear import LinearKernel
+from unrolled.models.fast.products import Product, product_dtype, weight_gradient
+from unrolled.models.known_alignment import Given
 
 Gradients = tuple[Tensor | None, ...]
 
 
-class Recurrence(Kernel):
+class LinearKernel(Kernel):
+    """A linear map ``(B, I) -> (B, O)`` in every step. Inputs: W ``(O, I)`` and, if there is one, b ``(O,)``."""
+
+    def load(self, state: Tensor, dtype: torch.dtype) -> None:
+        """See the contract."""
+        weight, *bias = self.inputs
+        self.bias = bias[0] if bias else None
+        self.weight = weight.to(dtype)
+
+    def begin(self, steps: int, state: Tensor) -> None:
+        """Nothing to keep: whoever made x has it."""
+        self.product = Product(self.weight, rows=len(state), bias=self.bias)
+
+    def begin_backward(self, steps: int, state: Tensor) -> None:
+        """See the contract."""
+        self.product_back = Product(self.weight.t(), rows=len(state))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``(B, I)`` -> ``(B, O)``."""
+        # y = W x + b
+        return self.product(x)
+
+    def backward(self, dy: Tensor) -> Tensor:
+        """``(B, O)`` -> ``(B, I)``."""
+        # dx = W^T dy
+        return self.product_back(dy)
+
+    def gradients(self, dy: Tensor, x: Tensor) -> tuple[Tensor, ...]:
+        """``(T, B, O)``, ``(T, B, I)`` -> dW = sum_t dy_t x_t^T, db = sum_t dy_t."""
+        dweight = weight_gradient(dy, x, self.weight.dtype)
+        return (dweight,) if self.bias is None else (dweight, dy.sum(dim=(0, 1)))
+
+
+class DecoderKernel(Kernel):
     """The contract: a decoder's step made of the kernels ``parts``, in the order in which the constructor takes them.
 
     ``looked_at``: which of the states s_0 ... s_T the readout looks at. ``given (T, B, C)``: contexts that are not the
@@ -64,7 +107,7 @@ class Recurrence(Kernel):
         raise NotImplementedError
 
 
-class CGRURecurrence(Recurrence):
+class CGRUDecoderKernel(DecoderKernel):
     """``decoder.CGRUDecoder``. Kept: s' ``(T, B, D)``."""
 
     looked_at = slice(1, None)
@@ -115,7 +158,7 @@ class CGRURecurrence(Recurrence):
         )
 
 
-class RNNsearchRecurrence(Recurrence):
+class RNNsearchDecoderKernel(DecoderKernel):
     """``decoder.RNNsearchDecoder``."""
 
     looked_at = slice(None, -1)
@@ -156,7 +199,7 @@ class RNNsearchRecurrence(Recurrence):
         )
 
 
-class BahdanauRecurrence(Recurrence):
+class BahdanauDecoderKernel(DecoderKernel):
     """``decoder.BahdanauDecoder``. Kept: k ``(T, B, D)``."""
 
     looked_at = slice(1, None)
@@ -206,3 +249,109 @@ class BahdanauRecurrence(Recurrence):
             self.project.gradients(self.dproducts, ks),
             self.cell.gradients(states, self.dproducts),
         )
+
+
+def unroll(kernel: DecoderKernel, s: Tensor, x: Tensor, given: Given | None = None) -> tuple[Tensor, Tensor, Tensor]:
+    """All steps from s_0 ``(B, D)`` and the input products ``(T, B, P)``, with contexts that are ``given`` or not.
+
+    Returns the states that the readout looks at ``(B, T, D)``, contexts ``(B, T, C)`` and weights ``(B, T, S)``.
+    Gradients flow to x, s_0 and the inputs of the parts, once: a second derivative raises a RuntimeError.
+    """
+    inputs = (tensor for part in kernel.parts for tensor in part.inputs)
+    known, linked = (None, None) if given is None else (tensor.transpose(0, 1) for tensor in given)
+    states, contexts, weights = _UnrolledDecoder.apply(  # type: ignore[no-untyped-call]
+        kernel, product_dtype(s), x.to(s.dtype), s, None if known is None else known.to(s.dtype), linked, *inputs
+    )
+    return states[:, kernel.looked_at], contexts, weights
+
+
+class _UnrolledDecoder(torch.autograd.Function):
+    """x ``(T, B, P)``, s_0 ``(B, D)``, what is given and the parts' inputs -> s_0 ... s_T, contexts, weights.
+
+    Of the outputs the batch comes first.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        kernel: DecoderKernel,
+        dtype: torch.dtype,
+        x: Tensor,
+        s: Tensor,
+        given: Tensor | None,
+        linked: Tensor | None,
+        *inputs: Tensor,
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """All steps, first to last."""
+        steps, batch = x.shape[:2]
+        with torch.autocast(s.device.type, enabled=False):
+            kernel.load(s, dtype)
+            kernel.given, kernel.linked = given, linked
+            for part in (kernel, *kernel.parts):
+                part.begin(steps, s)
+            _, length, annotation_size = kernel.attention.annotations.shape
+            states = s.new_empty(steps + 1, *s.shape)
+            contexts = s.new_empty(steps, batch, annotation_size)
+            # soft-max in half precision would not sum to one
+            weights = s.new_empty(steps, batch, length, dtype=torch.promote_types(s.dtype, torch.float32))
+            states[0] = s
+            for t in range(steps):
+                kernel.forward(t, x[t], states[t], states[t + 1], contexts[t], weights[t])
+        ctx.dtype, ctx.size, ctx.plan = dtype, x.shape[2], _plan(kernel)
+        ctx.save_for_backward(states, contexts, weights, linked, *_tensors(kernel))
+        ctx.set_materialize_grads(False)
+        return states.transpose(0, 1), contexts.transpose(0, 1), weights.transpose(0, 1)
+
+    @staticmethod
+    @once_differentiable
+    def backward(
+        ctx: Any, dstates: Tensor | None, dcontexts: Tensor | None, dweights: Tensor | None
+    ) -> tuple[Tensor | None, ...]:
+        """All steps, last to first."""
+        states, contexts, weights, linked, *tensors = ctx.saved_tensors
+        kernel = _rebuild(ctx.plan, tensors)
+        steps, zeros = len(contexts), torch.zeros_like
+        dstates = zeros(states) if dstates is None else dstates.transpose(0, 1)
+        dcontexts = zeros(contexts) if dcontexts is None else dcontexts.transpose(0, 1)
+        with torch.autocast(states.device.type, enabled=False):
+            kernel.load(states[0], ctx.dtype)
+            kernel.linked, kernel.dgiven = linked, None if linked is None else torch.empty_like(contexts)
+            for part in (kernel, *kernel.parts):
+                part.begin_backward(steps, states[0])
+            dx = states.new_empty(*contexts.shape[:2], ctx.size)
+            ds = dstates[steps].clone()
+            for t in reversed(range(steps)):
+                dalpha = None if dweights is None else dweights[:, t]
+                ds = kernel.backward(t, ds, dcontexts[t], dalpha, states[t], weights[t], dx[t])
+                ds.add_(dstates[t])
+            gradients = kernel.part_gradients(states[:steps], contexts, weights, dx)
+        return (None, None, dx, ds, kernel.dgiven, None, *(gradient for part in gradients for gradient in part))
+
+
+# Between forward and backward autograd holds all tensors, so that it can free them after use. What else is needed to
+# build the kernel again is its plan: its class, and for every part the class and the numbers of input and kept tensors.
+_Plan = tuple[type[DecoderKernel], int, list[tuple[type[Kernel], int, int]]]
+
+
+def _plan(kernel: DecoderKernel) -> _Plan:
+    parts = [(type(part), len(part.inputs), len(part.kept)) for part in kernel.parts]
+    return type(kernel), len(kernel.kept), parts
+
+
+def _tensors(kernel: DecoderKernel) -> Iterable[Tensor]:
+    yield from kernel.kept
+    for part in kernel.parts:
+        yield from (*part.inputs, *part.kept)
+
+
+def _rebuild(plan: _Plan, tensors: Iterable[Tensor]) -> DecoderKernel:
+    kind, kept, part_plans = plan
+    tensors, parts = iter(tensors), []
+    own = tuple(islice(tensors, kept))
+    for part_kind, inputs, part_kept in part_plans:
+        part = part_kind(*islice(tensors, inputs))
+        part.kept = tuple(islice(tensors, part_kept))
+        parts.append(part)
+    kernel = kind(*parts)
+    kernel.kept = own
+    return kernel

@@ -18,7 +18,7 @@ from unrolled.models.attention import (
     PooledGRUAttention,
 )
 from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, MeanContextDecoder, RNNsearchDecoder
-from unrolled.models.fast import gru_attention
+from unrolled.models.fast import attention as fast_attention
 
 C = 8
 FAST_ATTENTIONS = {"bahdanau": BahdanauAttention, "gru_att": GRUAttention}
@@ -129,7 +129,7 @@ def test_every_other_combination_takes_the_plain_loop():
     decoders.append(MeanContextDecoder(**sizes))
     for decoder in decoders:
         state = decoder.start(torch.randn(B, S, D + 1), mask([3, S], S))
-        assert decoder.recurrence(state) is None
+        assert decoder.kernel(state) is None
 
 
 @every_fast_pair
@@ -139,7 +139,7 @@ def test_training_takes_the_fast_road_and_inference_the_plain_one(name, attentio
     (states, contexts), weights = decoder.unroll(normal(B, T, E), state)
     for out in (states, contexts, weights):
         assert "Unrolled" in type(out.grad_fn).__name__ or "Unrolled" in type(out.grad_fn.next_functions[0][0]).__name__
-    decoder.recurrence = None  # whoever asks for it fails
+    decoder.kernel = None  # whoever asks for it fails
     with torch.no_grad():
         (plain_states, plain_contexts), plain_weights = decoder.unroll(normal(B, T, E), state)
     plain = (plain_states, plain_contexts, plain_weights)
@@ -189,7 +189,7 @@ def test_a_graph_that_is_kept_gives_the_same_gradients_again(name, attention):
 @pytest.mark.parametrize("kept_steps", [0, 1, T])
 @pytest.mark.parametrize("name", FAST_DECODERS)
 def test_gates_of_gru_attention_may_be_kept_or_made_again(name, kept_steps, monkeypatch):
-    monkeypatch.setattr(gru_attention, "KEPT_BYTES", kept_steps * B * S * 3 * A * 8)
+    monkeypatch.setattr(fast_attention, "KEPT_BYTES", kept_steps * B * S * 3 * A * 8)
     decoder = build(name, "gru_att")
     inputs = (normal(B, S, C), normal(B, T, E), mask([3, S], S))
     fast = outputs_and_gradients(decoder, decoder.unroll, *inputs)
@@ -213,7 +213,7 @@ def kept_numbers(decoder, steps, length):
 @every_fast_pair
 def test_what_is_kept_grows_with_steps_times_length_only_by_the_memory(name, attention, monkeypatch):
     """A step more keeps per source position one weight, and of attention with GRU its memory v; nothing else."""
-    monkeypatch.setattr(gru_attention, "KEPT_BYTES", 0)
+    monkeypatch.setattr(fast_attention, "KEPT_BYTES", 0)
     decoder = build(name, attention)
     grows = [kept_numbers(decoder, T + 1, length) - kept_numbers(decoder, T, length) for length in (S, S + 1)]
     assert grows[1] - grows[0] == B * (1 + (A if attention == "gru_att" else 0))
