@@ -1,6 +1,6 @@
 """Alignment error rate, and links read off attention weights.
 
-A link is (i, j): source word i goes with target word j, both from 0.
+A link is (i, j): source word i belongs to target word j, both from 0.
 """
 
 from collections.abc import Iterable
@@ -20,12 +20,12 @@ class AlignmentScores(NamedTuple):
     precision: float
     recall: float
     links: int
-    """Found links."""
+    """The number of links that were scored."""
 
 
 @dataclass
 class AlignmentCounts:
-    """Links of a corpus, counted: |A| found, |S| sure, |A ∩ S|, |A ∩ P| found ones that are sure, or possible."""
+    """Numbers of links in a corpus: |A| found, |S| sure, and of those found |A ∩ S| sure and |A ∩ P| possible."""
 
     found: int = 0
     sure: int = 0
@@ -33,7 +33,7 @@ class AlignmentCounts:
     found_possible: int = 0
 
     def add(self, links: Links, gold: tuple[Links, Links]) -> None:
-        """Count a sentence pair's found links beside its (sure, possible) ones."""
+        """Count the links found for a sentence pair, given its (sure, possible) gold links."""
         sure, possible = gold
         self.found += len(links)
         self.sure += len(sure)
@@ -41,7 +41,7 @@ class AlignmentCounts:
         self.found_possible += len(links & (sure | possible))
 
     def merge(self, other: "AlignmentCounts") -> None:
-        """Add what another has counted."""
+        """Add the counts of ``other``."""
         self.found += other.found
         self.sure += other.sure
         self.found_sure += other.found_sure
@@ -58,19 +58,19 @@ class AlignmentCounts:
         )
 
 
-def alignment_scores(found: Iterable[Links], gold: Iterable[tuple[Links, Links]]) -> AlignmentScores:
+def alignment_scores(hypotheses: Iterable[Links], gold: Iterable[tuple[Links, Links]]) -> AlignmentScores:
     """Scores of a whole corpus.
 
-    ``found`` and ``gold`` (sure, possible) have one entry a sentence pair; ValueError if they are not equally many.
+    ``hypotheses`` and ``gold`` (sure, possible) have one entry per sentence pair; ValueError if they differ in length.
     """
     counts = AlignmentCounts()
-    for links, known in zip(found, gold, strict=True):
+    for links, known in zip(hypotheses, gold, strict=True):
         counts.add(links, known)
     return counts.scores()
 
 
 def links_from_weights(weights: npt.ArrayLike) -> Links:
-    """Each target word with the source word that it looks at most, of equals the first. ``weights (T, S)``."""
+    """Links each target word to the source word that it looks at most, the first if equal. ``weights (T, S)``."""
     weights = np.asarray(weights)
     if weights.size == 0:
         return set()

@@ -1,4 +1,4 @@
-"""What attention weights are like, on words: how near known links, how sharp, and what of the source they leave out.
+"""Properties of attention weights between words: how near to known links, how sharp, and what source they miss.
 
 Letters: S source pieces and T target pieces, both with </s>.
 """
@@ -31,10 +31,10 @@ class AttentionCounts:
         target_words: Sequence[int],
         gold: tuple[Links, Links] | None,
     ) -> None:
-        """Count a pair: ``weights (T, S)``, and the word of each piece but </s>.
+        """Count a pair: ``weights (T, S)``, and the word of each piece except </s>.
 
-        What a target word looks at is the mean over its pieces; </s> of the source is a word of its own, that of the
-        target is left out. ``gold``: the pair's (sure, possible) links, None where nobody knows them.
+        The weights of a target word are the mean over its pieces; </s> of the source counts as a word, that of the
+        target is ignored. ``gold``: the pair's (sure, possible) links, None if they are not known.
         """
         end = max(source_words, default=-1) + 1
         words = word_weights(np.asarray(weights)[:-1], [*source_words, end], target_words)
@@ -48,7 +48,7 @@ class AttentionCounts:
             self.alignment.add(links, gold)
 
     def merge(self, others: Sequence["AttentionCounts"]) -> None:
-        """Add what others have counted."""
+        """Add the counts of ``others``."""
         for other in others:
             self.alignment.merge(other.alignment)
             self.entropy += other.entropy
@@ -57,11 +57,11 @@ class AttentionCounts:
             self.attended += other.attended
 
     def figures(self) -> dict[str, float]:
-        """By name; no alignment figures where no links were known.
+        """Figures by name; without known links, no alignment figures.
 
-        aer, alignment_precision, alignment_recall: see `AlignmentScores`, each target word being linked to the source
-        word that it looks at most. attention_entropy: nats a target word. unattended: the share of source words that no
-        target word looks at most; words_per_attended: target words for each of the others.
+        aer, alignment_precision, alignment_recall: see `AlignmentScores`, with each target word linked to the source
+        word that it looks at most. attention_entropy: nats per target word. unattended: the share of source words that
+        no target word looks at most; words_per_attended: target words for each of the other source words.
         """
         scores = self.alignment.scores()
         known = {"aer": scores.aer, "alignment_precision": scores.precision, "alignment_recall": scores.recall}

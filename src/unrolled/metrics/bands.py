@@ -1,4 +1,4 @@
-"""BLEU of groups of sentences, by length or anything else that is a number, with confidence bands.
+"""BLEU of groups of sentences, by length or any other number, with confidence bands.
 
 Letters: R runs of one system, N sentences, B resamples.
 """
@@ -15,15 +15,15 @@ from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statist
 SEED = 12345
 """Of resampling; sacreBLEU's."""
 TINY = 1e-9
-"""Above 0, and below any share that counts give."""
+"""Above 0, and below any share of counts."""
 FEWEST = 10
-"""Sentences of a group that is made by `even_edges`: BLEU and band of fewer mean nothing."""
+"""The fewest sentences in a group made by `even_edges`: with fewer, BLEU and its band mean nothing."""
 
 
 class Band(NamedTuple):
     """BLEU of the sentences with a number from ``low`` to below ``high``, and its 95 % confidence interval.
 
-    ``center``: halfway from low to the last number that belongs here, or the median of a group without end.
+    ``center``: halfway between low and the last number of the group, or the median of an open group.
     """
 
     low: float
@@ -48,7 +48,7 @@ class Band(NamedTuple):
 def run_statistics(
     hypotheses: Sequence[Sequence[str]], references: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False
 ) -> npt.NDArray[np.int64]:
-    """`bleu_statistics` ``(R, N, 10)`` of the translations of R runs. ValueError: not equally many lines."""
+    """`bleu_statistics` ``(R, N, 10)`` of the translations of R runs. ValueError: different numbers of lines."""
     rows = [
         bleu_statistics(translations, reference, tokenize=tokenize, lowercase=lowercase)
         for reference, *translations in zip(references, *hypotheses, strict=True)
@@ -59,15 +59,15 @@ def run_statistics(
 def bleu_bands(
     statistics: npt.NDArray[np.int64], numbers: Sequence[float], edges: Sequence[float], *, samples: int
 ) -> list[Band]:
-    """BLEU of each group of sentences, the mean over runs of each run's corpus BLEU, with bootstrapped bands.
+    """BLEU of each group of sentences, averaged over the runs' corpus BLEU, with bootstrapped bands.
 
-    ``statistics (R, N, 10)`` of `run_statistics`, ``numbers (N,)``; ``edges``, rising, are the smallest numbers of the
-    groups, the last of which is open. Groups without sentences are left out.
+    ``statistics (R, N, 10)`` are those of `run_statistics`, ``numbers (N,)`` one per sentence; ``edges``, ascending,
+    are the smallest numbers of the groups, the last of which is open. Groups without sentences are omitted.
 
-    The interval has the middle 95 % of ``samples`` means (percentile bootstrap, Efron & Tibshirani 1993), for each of
-    which the group's sentences and, where there are several, the runs are both drawn with replacement. It covers what
-    other sentences and, as far as few runs can tell, other seeds would change; of one run, other sentences alone.
-    Sentences are drawn alike for every system that has the same numbers.
+    The interval covers the middle 95 % of ``samples`` means (percentile bootstrap, Efron & Tibshirani 1993); for each
+    mean the sentences of the group and, if there are several, the runs are drawn with replacement. So it shows the
+    effect of other sentences and, as far as few runs can tell, of other seeds; for a single run only that of other
+    sentences. The same sentences are drawn for every system with the same numbers.
     """
     values = np.asarray(numbers)
     whole = np.issubdtype(values.dtype, np.integer)
@@ -85,7 +85,7 @@ def bleu_bands(
 
 
 def _resampled(statistics: npt.NDArray[np.int64], samples: int) -> npt.NDArray[np.float64]:
-    """Means over runs ``(B,)`` of BLEU, of drawn sentences and drawn runs. ``statistics (R, N, 10)``."""
+    """BLEU ``(B,)`` of drawn sentences, averaged over drawn runs. ``statistics (R, N, 10)``."""
     runs, sentences, _ = statistics.shape
     rng = np.random.default_rng(SEED)
     # how often each sentence is drawn (B, N), the same for all runs; then which runs (B, R)
@@ -96,11 +96,11 @@ def _resampled(statistics: npt.NDArray[np.int64], samples: int) -> npt.NDArray[n
 
 
 def even_edges(numbers: Sequence[float], widths: Sequence[float], *, most: int = 8) -> list[float]:
-    """Edges of groups of one of ``widths``, rising, so that about ``most`` groups hold 99 % of the numbers.
+    """Edges of groups with one of ``widths`` (ascending), so that about ``most`` groups hold 99 % of the numbers.
 
-    Of whole numbers groups are 1 to w, w + 1 to 2 w and so on. Of others they are 0 to w, w to 2 w, and before them
-    those of exactly 0, as sentences without any reordering are a kind of their own. A group of less than FEWEST joins
-    the one before it, the first the one behind it.
+    For whole numbers the groups are 1 to w, w + 1 to 2 w and so on. For others they are 0 to w, w to 2 w and so on,
+    after a group for exactly 0, as sentences without any reordering are a special case. A group with fewer than FEWEST
+    members is merged with the previous one, the first with the second.
     """
     values = np.asarray(numbers)
     whole = np.issubdtype(values.dtype, np.integer)
@@ -108,7 +108,7 @@ def even_edges(numbers: Sequence[float], widths: Sequence[float], *, most: int =
     width = next((w for w in widths if reach <= most * w), widths[-1])
     places = np.arange((values.min() - 1) // width if whole else 0, values.max() // width + 1)
     if whole:
-        edges = np.maximum(places * width + 1, 0).astype(int).tolist()  # 0: of empty lines
+        edges = np.maximum(places * width + 1, 0).astype(int).tolist()  # 0: empty lines
     else:
         edges = [0.0, TINY, *np.round(places[1:] * width, 6).tolist()]
     while len(edges) > 1:

@@ -1,4 +1,4 @@
-"""Whether two systems differ on more than these sentences: sacreBLEU's paired tests (its command's --paired-bs, -ar).
+"""Whether two systems differ on more than these sentences: sacreBLEU's paired tests (--paired-bs, --paired-ar).
 
 Koehn 2004, "Statistical Significance Tests for Machine Translation Evaluation" (bootstrap); Riezler & Maxwell 2005, "On
 Some Pitfalls in Automatic Evaluation and Significance Testing for MT" (approximate randomisation).
@@ -34,12 +34,12 @@ def paired_tests(
     bootstrap: int = 1000,
     randomization: int = 10000,
 ) -> dict[str, dict[str, PairedScores]]:
-    """For each system "bleu" and "chrf" beside the baseline's; all detokenised lines, one reference each.
+    """For each system "bleu" and "chrf" compared with the baseline's; all lines detokenised, one reference each.
 
     ``tokenize`` and ``lowercase`` as in `translation_scores`. ``bootstrap`` resamples and ``randomization`` trials are
-    drawn from sacreBLEU's seed, 12345 or what the environment variable SACREBLEU_SEED says. Two equal scores have p 1,
-    where sacreBLEU counts only trials with a difference above 0 and so calls a system better than itself.
-    ValueError: no lines, or not equally many; a number of samples below 1.
+    drawn with sacreBLEU's seed, 12345 or the environment variable SACREBLEU_SEED. Two equal scores have p = 1, whereas
+    sacreBLEU counts only trials with a difference above 0 and so calls a system better than itself.
+    ValueError: no lines, different numbers of lines, a number of samples below 1.
     """
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.significance import PairedTest

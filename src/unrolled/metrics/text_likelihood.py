@@ -1,7 +1,7 @@
-"""What a text costs: log-probabilities of its lines' pieces, by word and summed over a corpus.
+"""The likelihood of a text: log-probabilities of its pieces, per word and summed over a corpus.
 
-Models with different vocabularies predict different tokens, so their perplexities per token do not compare. What they
-say of whole words, of characters and of the text does. Letters: N pieces of a line with </s>, W words.
+Models with different vocabularies predict different tokens, so their perplexities per token are not comparable. Their
+probabilities of words, of characters and of the text are. Letters: N pieces of a line with </s>, W words.
 """
 
 from collections.abc import Collection, Sequence
@@ -15,9 +15,9 @@ BIT = log(2)  # in nats
 
 
 def per_word(log_probs: Sequence[float], words_of_pieces: Sequence[int], words: int) -> list[float]:
-    """Natural log p of each word given all before it, and last of </s>: W + 1 of N.
+    """Natural log p of each word given all words before it, and finally of </s>: W + 1 values from N.
 
-    ``words_of_pieces (N - 1,)`` is the word of each piece but </s>, as a tokenizer gives it.
+    ``words_of_pieces (N - 1,)`` is the word of each piece except </s>, from the tokenizer.
     """
     sums = [0.0] * (words + 1)
     # log p(word | before) = sum of log p(piece | before) over its pieces
@@ -27,10 +27,9 @@ def per_word(log_probs: Sequence[float], words_of_pieces: Sequence[int], words: 
 
 
 def unknown_words(line: str, pieces: Sequence[str], words_of_pieces: Sequence[int]) -> list[int]:
-    """The numbers of the words of ``line`` that the vocabulary cannot write: those with an <unk> among their pieces.
+    """The numbers of the words of ``line`` outside the vocabulary: those with <unk> among their pieces.
 
-    A word that is written <unk> in the text is none of them: whoever prepared the text has put it there, as the
-    published versions of word-level corpora have it, and it is predicted as what it is.
+    A literal <unk> does not count: corpora such as PTB ship with it, and it is predicted like any word.
     """
     words = split_words(line)
     without = {number for piece, number in zip(pieces, words_of_pieces, strict=False) if piece == SPECIALS[UNK]}
@@ -42,8 +41,8 @@ class TextLikelihood:
     """Sums over the lines of a text; every figure is divided once, at the end.
 
     characters: code points of the lines and one line end each, as ``wc -m`` counts them. known: the words that every
-    model of a comparison knows, and </s>. A word that is unknown is scored as <unk>, as any word outside the vocabulary
-    is, and that is the likelier the smaller the vocabulary: vocabularies compare over known words only.
+    model in a comparison knows, and </s>. Any unknown word is scored as <unk>, which is more likely the smaller the
+    vocabulary is, so vocabularies are comparable over known words only.
     """
 
     sentences: int = 0
@@ -80,11 +79,11 @@ class TextLikelihood:
 
     @property
     def bits_per_character(self) -> float:
-        """-log2 p / characters, line ends counted, as </s> stands for them."""
+        """-log2 p / characters; line ends count, represented by </s>."""
         return LogLikelihood(self.tokens.negative_log_likelihood, self.characters).loss / BIT
 
     def figures(self) -> dict[str, int | float]:
-        """All by name."""
+        """All figures by name."""
         return {
             "sentences": self.sentences,
             "tokens": self.tokens.tokens,
@@ -102,5 +101,5 @@ class TextLikelihood:
 
 
 def impossible(log_probs: Sequence[float]) -> bool:
-    """Whether one of them is of probability 0."""
+    """Whether any of them belongs to probability 0."""
     return -inf in log_probs

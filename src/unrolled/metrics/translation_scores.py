@@ -24,7 +24,7 @@ class TranslationScores:
 
     @cached_property
     def ter(self) -> float:
-        """Translation edit rate, not case-sensitive. Computed when asked for: long sentences take minutes."""
+        """Translation edit rate, not case-sensitive. Computed on demand: long sentences take minutes."""
         from sacrebleu.metrics.ter import TER
 
         return float(TER().corpus_score(self.hypotheses, [self.references]).score)
@@ -36,15 +36,15 @@ def translation_scores(
     """Scores of detokenised ``hypotheses``, one reference each.
 
     ``tokenize`` is sacreBLEU's tokenisation for BLEU; "none" is for text that is already tokenised. ``lowercase`` is
-    for BLEU alone, as the command's -lc. UserError for a ``tokenize`` that sacreBLEU does not have, ValueError for
-    sequences that are empty or not equally long.
+    for BLEU only, like the command's -lc. UserError for a ``tokenize`` that sacreBLEU does not have, ValueError for
+    sequences that are empty or differ in length.
     """
     from sacrebleu.metrics.chrf import CHRF
     from sacrebleu.metrics.ter import TER
 
     check_lengths(hypotheses, references)
     bleu, chrf, ter = bleu_metric(tokenize, lowercase), CHRF(), TER()
-    ter.num_refs = 1  # known to signatures only after scoring, and TER is scored late
+    ter.num_refs = 1  # the signature learns it only by scoring, and TER is scored later
     return TranslationScores(
         bleu=float(bleu.corpus_score(hypotheses, [references]).score),
         chrf=float(chrf.corpus_score(hypotheses, [references]).score),
@@ -61,9 +61,9 @@ def translation_scores(
 def bleu_statistics(
     hypotheses: Sequence[str], reference: str, *, tokenize: str = "13a", lowercase: bool = False
 ) -> list[list[int]]:
-    """For each translation of one sentence what BLEU adds up: matches and totals of 1- to 4-grams, both lengths."""
+    """What BLEU sums, for each translation of one sentence: matches and totals of 1- to 4-grams, both lengths."""
     bleu = bleu_metric(tokenize, lowercase)
-    bleu.effective_order = True  # no warning: the scores of single sentences are not looked at
+    bleu.effective_order = True  # no warning: the scores of single sentences are not used
     scores = [bleu.sentence_score(hypothesis, [reference]) for hypothesis in hypotheses]
     return [[*score.counts, *score.totals, score.sys_len, score.ref_len] for score in scores]
 
@@ -97,8 +97,8 @@ def bleu_by_length(
 ) -> list[LengthBLEU]:
     """Corpus BLEU of each group of source lengths.
 
-    ``edges``, rising, are the smallest lengths of the groups; the last group is open (``high`` infinite). Groups
-    without sentences are left out. ValueError for sequences that are empty or not equally long, or a length below all
+    ``edges``, ascending, are the smallest lengths of the groups; the last group is open (``high`` infinite). Groups
+    without sentences are omitted. ValueError for sequences that are empty or differ in length, or a length below all
     edges.
     """
     check_lengths(hypotheses, references, source_lengths)
@@ -130,13 +130,13 @@ def bleu_metric(tokenize: str, lowercase: bool) -> "BLEU":
 
     if tokenize not in BLEU.TOKENIZERS:
         raise UserError(f"data.bleu_tokenize={tokenize}: sacreBLEU has {', '.join(sorted(BLEU.TOKENIZERS))}")
-    # force: no warning about tokenised text where we were told that it is tokenised
+    # force: no warning about tokenised text if the user says that it is tokenised
     return BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")
 
 
 def check_lengths(hypotheses: Sequence[str], references: Sequence[str], *more: Sequence[int]) -> None:
-    """ValueError for sequences that are empty or not equally long."""
-    lengths = [len(part) for part in (hypotheses, references, *more)]
+    """ValueError for sequences that are empty or differ in length."""
+    lengths = [len(lines) for lines in (hypotheses, references, *more)]
     if len(set(lengths)) > 1:
         raise ValueError(f"hypotheses, references and lengths must be equally many, not {lengths}")
     if lengths[0] == 0:
