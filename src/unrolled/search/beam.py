@@ -1,6 +1,6 @@
 """Greedy and beam search, batched over sentences and hypotheses.
 
-Letters: B sentences, L of them still searched, K hypotheses of each (the beam), N rows of a generator's state,
+Letters: B sentences, L of them still active, K hypotheses of each (the beam), N rows of a generator's state,
 V vocabulary.
 """
 
@@ -17,7 +17,7 @@ from unrolled.search.generator import Generator, Hypothesis, device_of, select
 Score = Callable[[Tensor, Tensor], Tensor]
 """(log-probabilities, lengths with </s>) -> scores; see ``unrolled.search.length``."""
 Penalty = Callable[[Any], Tensor]
-"""State after a step -> what every row's score loses ``(N,)``, 0 or less; see ``unrolled.search.coverage``."""
+"""State after a step -> what is added to the score of every row ``(N,)``, at most 0; see ``search.coverage``."""
 
 
 @inference
@@ -31,10 +31,10 @@ def greedy(
     eos: int = 2,
     pad: int = 0,
 ) -> list[Hypothesis]:
-    """The likeliest word at every step: one hypothesis a sentence, whose ``score`` is its log-probability.
+    """The most likely word at every step: one hypothesis per sentence, whose ``score`` is its log-probability.
 
     ``max_lengths (B,)``, integers on the CPU: the most tokens a hypothesis may have, with </s>; ``min_lengths``: the
-    fewest. <s> and padding are never generated. Of equally likely words the lower id wins.
+    fewest. <s> and padding are never generated. Among equally likely words the lowest id wins.
     """
     state = generator.start(batch)
     limits = max_lengths.to(device_of(state), torch.int64)
@@ -43,7 +43,7 @@ def greedy(
     log_probability = torch.zeros(len(limits), device=limits.device)
     finished = torch.zeros_like(limits, dtype=torch.bool)
 
-    live = (limits > 0).nonzero().squeeze(1)  # (L,) the sentences still searched
+    live = (limits > 0).nonzero().squeeze(1)  # (L,) the sentences still active
     state, tokens, length = select(state, live), torch.full_like(live, bos), 0
     while len(live):
         log_probs, state = generator.step(tokens, state)
@@ -55,9 +55,9 @@ def greedy(
         log_probability[live] += log_p
         finished[live] = tokens == eos
 
-        going_on = (tokens != eos) & (limits[live] > length)
-        if not going_on.all():
-            kept = going_on.nonzero().squeeze(1)
+        unfinished = (tokens != eos) & (limits[live] > length)
+        if not unfinished.all():
+            kept = unfinished.nonzero().squeeze(1)
             state, tokens, live = select(state, kept), tokens[kept], live[kept]
 
     return [
@@ -85,24 +85,24 @@ def beam_search(
 ) -> list[list[Hypothesis]]:
     """The ``nbest`` best hypotheses of every sentence that a beam of ``beam_size`` finds, best first, all different.
 
-    Every step keeps the ``beam_size`` likeliest continuations of a sentence; those that end in </s> are finished, the
-    others go on. A sentence leaves the batch as soon as no hypothesis that goes on can still beat the ``nbest``-th best
-    of the finished ones, so that leaving early loses nothing.
+    Every step keeps the ``beam_size`` most likely continuations of a sentence; those that end in </s> are finished, the
+    others continue. A sentence leaves the batch as soon as no unfinished hypothesis can still beat the ``nbest``-th
+    best finished one, so stopping early loses nothing.
 
     ``max_lengths (B,)``, integers on the CPU: the most tokens a hypothesis may have, with </s>; ``min_lengths``: the
-    fewest. One that is as long as it may be and has no </s> is unfinished and comes after all finished ones. A sentence
-    has one hypothesis at least, if only the empty one. <s> and padding are never generated. Of equally likely
-    continuations those of the better hypothesis win, then likelier words, then those of the lower id.
+    fewest. A hypothesis that reaches its maximum without </s> is unfinished and ranks after all finished ones. Every
+    sentence has at least one hypothesis, possibly empty. <s> and padding are never generated. Among equally likely
+    continuations those of the better hypothesis win, then more likely words, then lower ids.
     """
     state = generator.start(batch)
     limits = max_lengths.to(device_of(state), torch.int64)
     least = limits.new_zeros(limits.shape) if min_lengths is None else min_lengths.to(limits).minimum(limits)
-    found: list[list[Hypothesis]] = [[] for _ in max_lengths]
+    harvest: list[list[Hypothesis]] = [[] for _ in max_lengths]
 
-    live = (limits > 0).nonzero().squeeze(1)  # (L,) the sentences still searched
+    live = (limits > 0).nonzero().squeeze(1)  # (L,) the sentences still active
     log_probability = torch.zeros(len(live), 1, device=limits.device)  # (L, K), -inf where there is no hypothesis
     words = limits.new_zeros(len(live), 1, 0)  # (L, K, length)
-    best_scores = torch.full((len(live), nbest), -inf, device=limits.device)  # of finished hypotheses, falling
+    best_scores = torch.full((len(live), nbest), -inf, device=limits.device)  # of finished hypotheses, descending
     state, tokens = select(state, live), torch.full_like(live, bos)
     while len(live):
         log_probs, state = generator.step(tokens, state)
@@ -122,9 +122,9 @@ def beam_search(
             scores = scores + penalty(state).unflatten(0, (-1, width)).gather(1, parent)
         leaving = finished | (exists & at_limit.unsqueeze(1))
         for sentence, hypothesis in _harvest(live, words, scores, log_probability, finished, leaving):
-            found[sentence].append(hypothesis)
+            harvest[sentence].append(hypothesis)
 
-        # log p only falls, so that what goes on can get at most today's log p at the greatest length, and no penalty
+        # log p only falls, so an unfinished hypothesis can get at most its log p at the greatest length, and no penalty
         log_probability = log_probability.masked_fill(finished | ~exists, -inf)
         best_scores = torch.cat([best_scores, scores.masked_fill(~finished, -inf)], dim=1).topk(nbest).values
         attainable = score(log_probability.amax(dim=1), limits[live])
@@ -137,16 +137,16 @@ def beam_search(
     return [
         sorted(hypotheses, key=lambda hypothesis: (not hypothesis.finished, -hypothesis.score))[:nbest]
         or [Hypothesis([], -inf, -inf, finished=False) if limit else Hypothesis([], 0.0, 0.0, finished=False)]
-        for hypotheses, limit in zip(found, max_lengths.tolist(), strict=True)
+        for hypotheses, limit in zip(harvest, max_lengths.tolist(), strict=True)
     ]
 
 
 def _likeliest(
     log_probs: Tensor, count: int, *, never: tuple[int, int], later: int, early: Tensor
 ) -> tuple[Tensor, Tensor]:
-    """The ``count`` likeliest words of each row of ``(N, V)``, and a few more: log p in float32, and word, ``(N, M)``.
+    """The ``count`` most likely words of each row of ``(N, V)``, and a few more: log p (float32) and word, ``(N, M)``.
 
-    log p is -inf for the words that ``never`` come, and for ``later`` in the rows that are still too ``early (N,)``.
+    log p is -inf for the words in ``never``, and for the word ``later`` in rows where it is too ``early (N,)``.
     """
     log_p, word = _best(log_probs, min(count + len(never) + 1, log_probs.shape[1]))
     out = (word == never[0]) | (word == never[1]) | ((word == later) & early.unsqueeze(1))
@@ -154,12 +154,12 @@ def _likeliest(
 
 
 def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """The ``count`` greatest of each row, or all if there are fewer, and their places; equals by rising place.
+    """The ``count`` greatest values of each row, or all if there are fewer, and their places; ties by ascending place.
 
-    ``topk`` alone leaves open which of equal values it takes, and in which order.
+    ``topk`` alone does not specify which of several equal values it takes, nor in which order.
     """
     width = values.shape[1]
-    greatest, index = values.topk(min(count + 1, width))  # one more than asked shows equals on the border
+    greatest, index = values.topk(min(count + 1, width))  # one more than needed reveals a tie at the border
     index = index[:, :count].sort(dim=1).values
     if count < width:
         border = greatest[:, count - 1 : count]
@@ -173,15 +173,15 @@ def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _reorder(words: Tensor, parent: Tensor) -> Tensor:
-    """``words (L, K', length)`` of each hypothesis's ``parent (L, K)``: ``(L, K, length)``."""
+    """The ``words (L, K', length)`` of each hypothesis' ``parent (L, K)``: ``(L, K, length)``."""
     return words.gather(1, parent.unsqueeze(2).expand(-1, -1, words.shape[2]))
 
 
 def _harvest(
     live: Tensor, words: Tensor, scores: Tensor, log_probability: Tensor, finished: Tensor, leaving: Tensor
 ) -> Iterator[tuple[int, Hypothesis]]:
-    """(sentence, hypothesis) where ``leaving (L, K)``, by sentence and falling log p."""
+    """(sentence, hypothesis) where ``leaving (L, K)``, by sentence and descending log p."""
     rows = live[leaving.nonzero()[:, 0]].tolist()
-    parts = (part[leaving].tolist() for part in (words, scores, log_probability, finished))
-    for row, tokens, score, log_p, ended in zip(rows, *parts, strict=True):
+    facts = (tensor[leaving].tolist() for tensor in (words, scores, log_probability, finished))
+    for row, tokens, score, log_p, ended in zip(rows, *facts, strict=True):
         yield row, Hypothesis(tokens[:-1] if ended else tokens, score, log_p, ended)

@@ -13,7 +13,7 @@ from unrolled.search.generator import Generator, device_of
 
 
 class Attending(Generator, Protocol):
-    """A generator that can say where it looks."""
+    """A generator that reports its attention weights."""
 
     def attend(self, tokens: Tensor, state: Any, /) -> tuple[Tensor, Tensor, Any]:
         """``step``, and the attention weights ``(N, S)``."""
@@ -21,7 +21,7 @@ class Attending(Generator, Protocol):
 
 
 class Covered:
-    """A generator that remembers how much attention each source position has got."""
+    """A generator that remembers how much attention each source position has received."""
 
     def __init__(self, generator: Attending, beta: float) -> None:
         self.members = (generator,)
@@ -36,9 +36,9 @@ class Covered:
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
         """The generator's step."""
-        own, attention, valid = state
-        log_probs, weights, own = self.members[0].attend(tokens, own)
-        return log_probs, (own, attention + weights.float(), valid)
+        inner, attention, valid = state
+        log_probs, weights, inner = self.members[0].attend(tokens, inner)
+        return log_probs, (inner, attention + weights.float(), valid)
 
     def penalty(self, state: Any) -> Tensor:
         """cp = beta sum_j log(min(sum_i alpha_ij, 1)) of every row ``(N,)``: 0 or less, never minus infinity."""

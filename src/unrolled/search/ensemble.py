@@ -12,13 +12,13 @@ Mean = Callable[[Tensor], Tensor]
 
 
 class MembersBatch(Protocol):
-    """The same sentences for every member, each in its own ids."""
+    """The same sentences for every member, in the ids of its vocabulary."""
 
     members: Sequence[Any]
 
 
 def geometric_mean(log_probs: Tensor) -> Tensor:
-    """p proportional to (prod_m p_m)^(1/M): the mean of log-probabilities, made to sum to one again."""
+    """p proportional to (prod_m p_m)^(1/M): the mean of log-probabilities, renormalised."""
     return torch.log_softmax(log_probs.mean(dim=0), dim=-1)
 
 
@@ -28,7 +28,7 @@ def arithmetic_mean(log_probs: Tensor) -> Tensor:
 
 
 class Ensemble:
-    """Generators, translators of any decoder and attention, whose next-word probabilities are averaged."""
+    """Generators, such as translators with any decoder and attention, whose next-word probabilities are averaged."""
 
     def __init__(self, members: Sequence[Any], mean: Mean) -> None:
         self.members: tuple[Any, ...] = tuple(members)
@@ -36,16 +36,16 @@ class Ensemble:
 
     def start(self, batch: MembersBatch) -> tuple[Any, ...]:
         """The states of all members."""
-        return tuple(member.start(own) for member, own in zip(self.members, batch.members, strict=True))
+        return tuple(member.start(ids) for member, ids in zip(self.members, batch.members, strict=True))
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Previous words ``(N,)`` -> log-probabilities ``(N, V)``, next states."""
-        steps = [member.step(tokens, own) for member, own in zip(self.members, state, strict=True)]
+        steps = [member.step(tokens, inner) for member, inner in zip(self.members, state, strict=True)]
         log_probs, states = zip(*steps, strict=True)
         return self.mean(torch.stack(log_probs)), states
 
     def attend(self, tokens: Tensor, state: Any) -> tuple[Tensor, Tensor, Any]:
         """The same with the mean of the members' attention weights ``(N, S)``, for members that read the same ids."""
-        steps = [member.attend(tokens, own) for member, own in zip(self.members, state, strict=True)]
+        steps = [member.attend(tokens, inner) for member, inner in zip(self.members, state, strict=True)]
         log_probs, weights, states = zip(*steps, strict=True)
         return self.mean(torch.stack(log_probs)), torch.stack(weights).mean(dim=0), states

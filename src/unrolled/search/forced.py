@@ -10,7 +10,7 @@ from unrolled.search.generator import Generator
 
 
 class TargetBatch(Protocol):
-    """What is scored: words with <s> before and </s> behind, padding after it."""
+    """What is scored: words between <s> and </s>, followed by padding."""
 
     target: Tensor
     """``(B, T + 1)``"""
@@ -20,16 +20,16 @@ class TargetBatch(Protocol):
 
 @inference
 def score(generator: Generator, batch: Any) -> list[list[float]]:
-    """For each sentence of ``batch`` log p(y_j | y_<j), natural, of every word and of </s>.
+    """For each sentence of ``batch``, natural log p(y_j | y_<j) of every word and of </s>.
 
-    By ``start`` and ``step``, as search goes: for the same hypothesis this is what search adds up, whatever the
-    generator: a translator, a language model, several together.
+    Computed by ``start`` and ``step`` like search: for the same hypothesis these are the values that search adds up,
+    for any generator, be it a translator, a language model or several of them.
     """
     words: TargetBatch = batch
     state = generator.start(batch)
-    found = []
+    columns = []
     for previous, following in zip(words.target[:, :-1].unbind(1), words.target[:, 1:].unbind(1), strict=True):
         log_probs, state = generator.step(previous, state)
-        found.append(log_probs.gather(1, following.unsqueeze(1)).squeeze(1).double())
-    rows = torch.stack(found, dim=1).tolist()
+        columns.append(log_probs.gather(1, following.unsqueeze(1)).squeeze(1).double())
+    rows = torch.stack(columns, dim=1).tolist()
     return [row[: length - 1] for row, length in zip(rows, words.target_lengths.tolist(), strict=True)]

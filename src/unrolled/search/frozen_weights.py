@@ -1,4 +1,4 @@
-"""How every search runs a generator: without gradients, its weights prepared once for all steps."""
+"""How every search runs a generator: without gradients, with weights prepared once for all steps."""
 
 import functools
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ def inference(search: Callable[P, R]) -> Callable[P, R]:
 
 
 def models(generator: Any) -> Iterator[nn.Module]:
-    """The networks of which ``generator`` consists: itself, or its ``members``'."""
+    """The networks in ``generator``: itself, or those of its ``members``."""
     if isinstance(generator, nn.Module):
         yield generator
     for member in getattr(generator, "members", ()):

@@ -1,4 +1,4 @@
-"""What every search drives and what it finds: generators, their nested states, hypotheses.
+"""What every search runs and what it returns: generators, their nested states, hypotheses.
 
 N rows of a state, V vocabulary.
 """
@@ -43,7 +43,8 @@ class Hypothesis:
 def select(state: Nested, index: Tensor, sentences: Tensor | None = None) -> Nested:
     """The rows ``index (M,)`` of every tensor ``(N, ...)`` in ``state``: each ``(M, ...)``.
 
-    Of parts with one row a sentence those of the ``sentences (L,)``, which rise: as many as there are means all.
+    Per-sentence parts are indexed by ``sentences (L,)`` (ascending) instead; if L is their number of rows, all of them
+    are kept and nothing is copied.
     """
     if isinstance(state, Tensor):
         return state if index is sentences and len(index) == len(state) else state.index_select(0, index)
@@ -63,5 +64,5 @@ class Search(Protocol):
     """Finds the best translation of every row of a batch."""
 
     def __call__(self, generator: Any, batch: Any) -> list[Hypothesis]:
-        """One hypothesis a row, in the batch's order."""
+        """One hypothesis per row, in the batch's order."""
         ...

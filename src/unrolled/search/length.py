@@ -1,7 +1,7 @@
-"""Length normalisation: what a hypothesis of log-probability ``log p`` and ``length`` tokens, </s> counted, is worth.
+"""Length normalisation: the score of a hypothesis with log-probability ``log p`` and ``length`` tokens, counting </s>.
 
-Each is a function of two tensors that broadcast against each other. Beam search relies on two properties: a score never
-falls when ``log p`` rises, and never falls when the length grows under the same ``log p`` <= 0.
+Each is a function of two tensors that broadcast against each other. Beam search relies on two properties: the score
+never decreases when ``log p`` increases, and never decreases when the length increases with the same ``log p`` <= 0.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class NoNormalization:
 
 @dataclass(frozen=True)
 class PerToken:
-    """score = log p / length^power; power 1 is the mean log-probability of a token, as in dl4mt and Nematus."""
+    """score = log p / length^power; power 1 is the mean log-probability per token, as in dl4mt and Nematus."""
 
     power: float = 1.0
 
@@ -51,7 +51,7 @@ class GNMT:
 
 
 class SourceBatch(Protocol):
-    """What the limits on the length of translations need of a batch."""
+    """What the limits on the length of translations need to know about a batch."""
 
     @property
     def source_lengths(self) -> Any:
@@ -66,7 +66,7 @@ def length_limits(batch: SourceBatch, ratio: float, extra: int) -> Tensor:
 
 
 def check_limits(ratio: float, extra: int, least: float = 0.0) -> None:
-    """UserError where one of the settings on lengths is none."""
+    """UserError for an invalid setting on lengths."""
     check("search.max_length_ratio", ratio, NOT_NEGATIVE)
     check("search.min_length_ratio", least, Numbers(least=0, most=ratio))
     check("search.max_length_extra", extra, WHOLE)

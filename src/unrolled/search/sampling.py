@@ -16,10 +16,10 @@ TEMPERATURES = Numbers(least=1e-4, most=1e4, instead="take search=greedy, its li
 
 
 def sharpen(log_probs: Tensor, *, temperature: float, top_k: int | None, top_p: float | None) -> Tensor:
-    """Log-probabilities ``(N, V)`` to draw from, -inf where a word is out; those left sum to one again.
+    """Log-probabilities ``(N, V)`` to draw from, -inf for excluded words, renormalised.
 
-    p^(1/temperature); then the ``top_k`` likeliest words; then the fewest likeliest words that have ``top_p`` of what
-    is left together (Holtzman et al. 2020).
+    p^(1/temperature); then the ``top_k`` most likely words; then the smallest set of most likely words that together
+    have at least ``top_p`` of the remaining probability (Holtzman et al. 2020).
     """
     log_probs = torch.log_softmax(log_probs / temperature, dim=-1)
     if top_k is not None and top_k < log_probs.shape[1]:
@@ -47,7 +47,7 @@ def sample(
     eos: int = 2,
     pad: int = 0,
 ) -> list[Hypothesis]:
-    """One drawn hypothesis a sentence; its ``score`` is its log-probability under the model itself.
+    """One drawn hypothesis per sentence; its ``score`` is its log-probability under the model itself.
 
     ``max_lengths (B,)``, on the CPU: the most tokens with </s>. <s> and padding are never drawn. ``random`` is on the
     CPU, so that a seed draws the same on any device.
@@ -58,7 +58,7 @@ def sample(
     total = [0.0] * len(limits)
     finished = [False] * len(limits)
 
-    live = (limits > 0).nonzero().squeeze(1)  # (N,) the sentences still drawn for
+    live = (limits > 0).nonzero().squeeze(1)  # (N,) the sentences still active
     state, tokens = select(state, live), torch.full_like(live, bos)
     while len(live):
         log_probs, state = generator.step(tokens, state)
@@ -104,11 +104,11 @@ class Sampling:
         self._random = torch.Generator().manual_seed(self.seed)
 
     def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
-        """One hypothesis for every sentence of ``batch``; the next call draws on."""
+        """One hypothesis for every sentence of ``batch``; the next call draws further random numbers."""
         return self.draw(generator, batch, length_limits(batch, self.max_length_ratio, self.max_length_extra))
 
     def draw(self, generator: Generator, batch: object, max_lengths: Tensor) -> list[Hypothesis]:
-        """The same with at most ``max_lengths (B,)`` tokens, </s> counted."""
+        """The same with at most ``max_lengths (B,)`` tokens, counting </s>."""
         return sample(
             generator,
             batch,

@@ -13,7 +13,7 @@ from unrolled.search.length import PerToken, SourceBatch, check_limits, length_l
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy:
-    """Greedy search as a setting; lengths are in tokens and count </s>, the source's too.
+    """Greedy search as a setting; all lengths are in tokens and count </s>, also that of the source.
 
     Translations have at most ``max_length_ratio`` x source length + ``max_length_extra`` tokens, and at least
     ``min_length_ratio`` x source length.
@@ -47,7 +47,7 @@ class BeamSearch:
     """Beam search as a setting; limits on lengths as in ``Greedy``.
 
     ``coverage_penalty`` is beta of ``search.coverage``; a ``language_model`` with the same vocabulary, in evaluation
-    mode, advises with ``language_model_weight`` as in ``search.fusion``.
+    mode, guides the search with ``language_model_weight`` as in ``search.fusion``.
     """
 
     beam_size: int = 5
