@@ -215,7 +215,7 @@ def test_fallbacks_are_told(caplog):
         for name in ("absolute", "katz", "kneser_ney"):
             build([[4, 5]], 2, ESTIMATORS[name][0])
     assert caplog.text.count("order 2") >= 3
-    assert "D = 0.5 is taken" in caplog.text
+    assert "D = 0.5 is used" in caplog.text
 
 
 @pytest.mark.parametrize(

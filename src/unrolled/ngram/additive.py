@@ -1,4 +1,4 @@
-"""Relative frequencies, and the same with a constant added to every count (Cho's lecture, n-gram models)."""
+"""Relative frequencies, without or with a constant added to every count (Cho's lecture, n-gram models)."""
 
 import torch
 
@@ -7,13 +7,13 @@ from unrolled.ngram.counts import Counts, Estimate
 
 
 class MaximumLikelihood:
-    """p(w | h) = c(h w) / c(h): 0 for what was not seen.
+    """p(w | h) = c(h w) / c(h): 0 for unseen words.
 
-    After a context that was never seen itself this is 0 / 0: then the context without its first word decides.
+    For an unseen context this is 0 / 0: then the context without its first word is used.
     """
 
     def __call__(self, counts: Counts) -> Estimate:
-        """See `Estimator`; the only one that gives 0 to words of the vocabulary."""
+        """See `Estimator`; the only estimator that gives 0 to words of the vocabulary."""
         probabilities, backoffs = [], []
         for grams in counts.grams:
             totals = grams.sums(grams.counts)
@@ -23,9 +23,9 @@ class MaximumLikelihood:
 
 
 class AddAlpha:
-    """p(w | h) = (c(h w) + alpha) / (c(h) + alpha |V|), h the n - 1 words before, or all back to <s> if fewer.
+    """p(w | h) = (c(h w) + alpha) / (c(h) + alpha |V|), h the n - 1 words before, or fewer back to <s>.
 
-    After a context that was never seen this is 1 / |V|.
+    For an unseen context this is 1 / |V|.
     """
 
     def __init__(self, *, alpha: float) -> None:
@@ -33,9 +33,9 @@ class AddAlpha:
         self.alpha = alpha
 
     def __call__(self, counts: Counts) -> Estimate:
-        """See `Estimator`. Shorter contexts than h have no say: after them every word has 1 / |V|."""
+        """See `Estimator`. Contexts shorter than h do not count: after them every word has 1 / |V|."""
         added = self.alpha * counts.words
-        whole = torch.zeros(1, dtype=torch.bool)  # (C_k,): which contexts are all of h
+        whole = torch.zeros(1, dtype=torch.bool)  # (C_k,): which contexts are complete histories h
         probabilities, backoffs = [], []
         for order, grams in enumerate(counts.grams, start=1):
             if order == len(counts.grams):
@@ -44,7 +44,7 @@ class AddAlpha:
             alone = counts.predictable if order == 1 else torch.ones_like(grams.initial)
             smoothed = (grams.counts.double() + self.alpha) / totals[grams.contexts]
             probabilities.append(smoothed.where(whole[grams.contexts], 1 / counts.words) * alone)
-            # of an unseen w: alpha / (c(h) + alpha |V|) = back-off x 1 / |V|
+            # for an unseen w: alpha / (c(h) + alpha |V|) = back-off x 1 / |V|
             backoffs.append((added / totals).where(whole, 1.0))
             whole = grams.initial
         return Estimate(probabilities, backoffs[1:])

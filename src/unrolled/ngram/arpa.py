@@ -1,8 +1,8 @@
-"""ARPA files: back-off n-gram models as text, as SRILM, KenLM and others write and read them.
+"""ARPA files: back-off n-gram models as text, the format of SRILM, KenLM and others.
 
     \\data\\            then ``ngram 1=...``, ``ngram 2=...``: how many of each length
     \\1-grams:         log10 p <tab> word <tab> log10 back-off weight
-    \\2-grams:         log10 p <tab> two words, of the longest n-grams without a back-off weight
+    \\2-grams:         log10 p <tab> two words; the longest n-grams have no back-off weight
     \\end\\
 
 A probability of 0 is written as -99. M n-grams of one length k, V vocabulary.
@@ -34,7 +34,7 @@ NAMES = {SPECIALS[BOS]: BOS, SPECIALS[EOS]: EOS, SPECIALS[UNK]: UNK, "<UNK>": UN
 
 
 class Rows(NamedTuple):
-    """n-grams of a length: ``ids (M, k)``, base 10 ``log_probs (M,)``, ``log_backoffs (M,)``, of the longest none."""
+    """n-grams of one length: ``ids (M, k)``, base 10 ``log_probs (M,)``, ``log_backoffs (M,)`` but for the longest."""
 
     ids: NDArray[Any]
     log_probs: NDArray[Any]
@@ -42,9 +42,9 @@ class Rows(NamedTuple):
 
 
 def write_arpa(file: TextIO, pieces: Sequence[str], sizes: Sequence[int], lengths: Iterable[Iterable[Rows]]) -> None:
-    """Write a model: ``sizes`` of all lengths, and for each its n-grams. ``pieces``: how each id is written.
+    """Write a model: ``sizes`` of all lengths, and the n-grams of each. ``pieces``: how each id is written.
 
-    <pad> is no word of the file: it must be no part of the n-grams, but may be one of the single words.
+    <pad> is not written: it may be one of the single words, but must not occur in longer n-grams.
     """
     file.write("\\data\\\n")
     for length, size in enumerate(sizes, start=1):
@@ -65,7 +65,7 @@ def _lines(rows: Rows, pieces: Sequence[str], *, drop_padding: bool) -> Iterator
 
 
 class Arpa(NamedTuple):
-    """A model as read: ``words`` with ids from 4 on, and the n-grams of each length; of single words all V, by id."""
+    """A model as read: ``words`` with ids from 4, and the n-grams of each length; of single words all V, by id."""
 
     words: list[str]
     lengths: list[Rows]
@@ -74,7 +74,7 @@ class Arpa(NamedTuple):
 def read_arpa(path: str | Path) -> Arpa:
     """Read a file, plain or gzipped. A word that it lacks, such as <unk> in a closed vocabulary, gets probability 0.
 
-    UserError with file and line: no ARPA file, other numbers of n-grams than it says, a word that is no 1-gram, a
+    UserError with file and line: not an ARPA file, numbers of n-grams other than stated, a word that is no 1-gram, a
     probability above 1.
     """
     reader = _Reader(path)
@@ -85,7 +85,7 @@ def read_arpa(path: str | Path) -> Arpa:
 
 
 class _Reader:
-    """The file's lines and where we are in it."""
+    """The lines of the file and the current position."""
 
     def __init__(self, path: str | Path) -> None:
         self.path = path
@@ -95,19 +95,19 @@ class _Reader:
 
     def header(self) -> list[int]:
         """The number of n-grams of each length."""
-        while self._line() != "\\data\\":  # whatever comes before it is a comment
+        while self._line() != "\\data\\":  # everything before it is a comment
             pass
         sizes: list[int] = []
-        while found := re.fullmatch(r"ngram (\d+) ?= ?(\d+)", line := self._line()):
-            if int(found[1]) != len(sizes) + 1:
+        while entry := re.fullmatch(r"ngram (\d+) ?= ?(\d+)", line := self._line()):
+            if int(entry[1]) != len(sizes) + 1:
                 raise self._mistake(f"{line!r} should be about length {len(sizes) + 1}")
-            sizes.append(int(found[2]))
+            sizes.append(int(entry[2]))
         if not sizes or line != "\\1-grams:":
             raise self._mistake(f"{line!r} should be 'ngram LENGTH=NUMBER' or '\\1-grams:'")
         return sizes
 
     def section(self, length: int, size: int, *, longest: int) -> Rows:
-        """The n-grams of a length, whose heading is read; reads the next heading."""
+        """The n-grams of one length, after its heading; also reads the next heading."""
         ids, log_probs, weights = array("i"), array("f"), array("f")
         following = f"\\{length + 1}-grams:" if length < longest else "\\end\\"
         while (line := self._line()) != following:
@@ -147,7 +147,7 @@ class _Reader:
 
 
 def _all_words(single: Rows, vocabulary: int) -> Rows:
-    """The single words by rising id, with those that the file has not: p = 0."""
+    """The single words by ascending id; those that the file lacks have p = 0."""
     ids = single.ids[:, 0]
     log_probs, weights = np.full(vocabulary, -np.inf, dtype=np.float32), np.zeros(vocabulary, dtype=np.float32)
     log_probs[ids], weights[ids] = single.log_probs, single.log_backoffs
@@ -160,17 +160,17 @@ LN_10 = math.log(10)
 ROWS = 10_000
 
 
-"""n-grams that are written at a time."""
+"""The number of n-grams written at a time."""
 
 
 def save_arpa(model: NgramLanguageModel, tokenizer: Tokenizer, file: TextIO) -> None:
-    """Write ``model``, its words as ``tokenizer`` writes them."""
+    """Write ``model``, with words as ``tokenizer`` writes them."""
     lengths = ((_rows(block) for block in blocks) for blocks in model.stored(ROWS))
     write_arpa(file, tokenizer.pieces(range(tokenizer.size)), model.sizes(), lengths)
 
 
 def load_arpa(path: str | Path) -> tuple[NgramLanguageModel, WordTokenizer]:
-    """The model of a file, and its words as a tokenizer. UserError: a file that is not whole."""
+    """The model in a file, and its words as a tokenizer. UserError: an incomplete file."""
     words, lengths = read_arpa(path)
     tokenizer = WordTokenizer(words)
     model = ngram_lm(

@@ -1,9 +1,9 @@
-"""Back-off with discounts: seen words give up some probability, which unseen ones share as the shorter context says.
+"""Back-off with discounts: seen words give up some probability, which unseen words share as in a shorter context.
 
-    p(w | h) = (c(h w) - d) / c(h)     where hw was seen,        p(w | h) = a(h) p(w | h')     where it was not,
+    p(w | h) = (c(h w) - d) / c(h)     if hw was seen,        p(w | h) = a(h) p(w | h')     if it was not,
 
-h' being h without its first word, and a(h) what makes the sum over w one (Katz 1987; the lecture's alpha_n and d_n).
-Below one word p is 1 / |V|.
+where h' is h without its first word, and a(h) makes the sum over w one (Katz 1987; the lecture's alpha_n and d_n).
+Unigrams back off to 1 / |V|.
 """
 
 import logging
@@ -17,14 +17,14 @@ from unrolled.ngram.counts import Counts, Estimate, counts_of_counts
 
 log = logging.getLogger(__name__)
 FALLBACK = 0.5
-"""What is taken off every count where counts of counts do not say how much, as in a tiny corpus."""
+"""The discount of every count if counts of counts do not determine it, as in a tiny corpus."""
 
 
 def back_off(counts: Counts, discount: Callable[[Tensor, int], Tensor]) -> Estimate:
-    """The equations above, where ``discount(c (M_k,), k)`` leaves c - d of each count c, above 0 where c is.
+    """The equations above, where ``discount(c (M_k,), k)`` returns c - d for each count c, positive where c is.
 
-    A context that all words followed needs no discount and gets none. One whose counts are all left as they are would
-    give nothing to other words: it is counted once more, and they get that count.
+    A context that all words followed needs no discount and gets none. If nothing was discounted, unseen words would get
+    no probability mass: then one is added to the context's total, and they get that one.
     """
     probabilities: list[Tensor] = []
     backoffs = []
@@ -63,16 +63,16 @@ class Absolute:
         once, twice = counts_of_counts(counts, 2)
         discount = self.discount
         if discount is None and (once == 0 or twice == 0):
-            log.info("order %d: %d n-grams seen once, %d twice: D = %g is taken", order, once, twice, FALLBACK)
+            log.info("order %d: %d n-grams seen once, %d twice: D = %g is used", order, once, twice, FALLBACK)
             discount = FALLBACK
         return (counts.double() - (once / (once + 2 * twice) if discount is None else discount)).clamp_min(0)
 
 
 class Katz:
-    """Good and Turing's estimate r* = (r + 1) n_{r+1} / n_r of counts r up to ``most``; greater ones are reliable.
+    """Good and Turing's estimate r* = (r + 1) n_{r+1} / n_r for counts r up to ``most``; greater counts are reliable.
 
     c - d = d_r r with d_r = (r* / r - A) / (1 - A), A = (k + 1) n_{k+1} / n_1, k = ``most`` (Katz 1987, equation 15).
-    Where an order's d_r are not all between 0 and 1, its k is lowered until they are.
+    If the d_r of an order are not all between 0 and 1, its k is lowered until they are.
     """
 
     def __init__(self, *, most: int) -> None:
@@ -88,15 +88,15 @@ class Katz:
         if len(shares) < self.most:
             log.info("order %d: Good and Turing discount up to count %d, not %d", order, len(shares), self.most)
         if not shares:
-            log.info("order %d: %g is taken off every count instead", order, FALLBACK)
+            log.info("order %d: %g is subtracted from every count instead", order, FALLBACK)
             return (counts.double() - FALLBACK).clamp_min(0)
         ratios = torch.tensor([1.0, *shares, 1.0], dtype=torch.float64)
         return counts * ratios[counts.clamp_max(len(shares) + 1)]
 
     @staticmethod
     def _shares(numbers: list[int]) -> list[float]:
-        """d_1 ... d_k from n_1 ... n_{k+1}, for the greatest k that gives proper ones; none if there is none."""
-        for most in range(len(numbers) - 1, 1, -1):  # d_1 is 0 where k is 1
+        """d_1 ... d_k from n_1 ... n_{k+1}, for the greatest k with valid ones; an empty list if there is none."""
+        for most in range(len(numbers) - 1, 1, -1):  # d_1 is 0 if k is 1
             if 0 in numbers[: most + 1]:
                 continue
             beyond = (most + 1) * numbers[most] / numbers[0]  # A

@@ -1,4 +1,4 @@
-"""How often a text has which n-grams.
+"""How often each n-gram occurs in a text.
 
 Letters: N tokens of the text, V vocabulary, M_k distinct k-grams, C_k their contexts: the k - 1 words before the last.
 """
@@ -13,11 +13,11 @@ from torch import Tensor
 
 @dataclass(frozen=True, eq=False)
 class Grams:
-    """The distinct k-grams of a text, sorted by context, then by last word. Of k = 1 all words of the vocabulary.
+    """The distinct k-grams of a text, sorted by context, then by last word. For k = 1 all words of the vocabulary.
 
-    contexts ``(M_k,)``: the place of the first k - 1 words among the (k-1)-grams. words ``(M_k,)``: the last word.
-    suffixes ``(M_k,)``: the place of the last k - 1 words among the (k-1)-grams. counts ``(M_k,)``: how often the last
-    word was predicted after the others, so that <s> alone counts 0. initial ``(M_k,)``: whether it begins with <s>.
+    contexts ``(M_k,)``: the index of the first k - 1 words among the (k-1)-grams. words ``(M_k,)``: the last word.
+    suffixes ``(M_k,)``: the index of the last k - 1 words among the (k-1)-grams. counts ``(M_k,)``: how often the last
+    word was predicted after the others, so that <s> by itself has 0. initial ``(M_k,)``: whether it begins with <s>.
     """
 
     contexts: Tensor
@@ -35,7 +35,7 @@ class Grams:
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """The k-grams of a text for k = 1 to n, and which words can be predicted: ``(V,)`` bool, not <pad> and <s>."""
+    """The k-grams of a text for k = 1 to n, and which words can be predicted: ``(V,)`` bool, all but <pad> and <s>."""
 
     grams: Sequence[Grams]
     predictable: Tensor
@@ -46,9 +46,9 @@ class Counts:
         return int(self.predictable.sum())
 
     def below(self, order: int, probabilities: Sequence[Tensor]) -> Tensor:
-        """p(w | h') of every k-gram hw of ``order`` k, ``(M_k,)``: h' is h without its first word; below k = 1, 1/|V|.
+        """p(w | h') of every k-gram hw of ``order`` k, ``(M_k,)``: h' is h without its first word; for k = 1, 1/|V|.
 
-        ``probabilities``: of the lower orders, the lowest first.
+        ``probabilities``: those of the lower orders, the lowest first.
         """
         if order == 1:
             return self.predictable.double() / self.words
@@ -61,21 +61,21 @@ class Estimate(NamedTuple):
     probabilities: list[Tensor]
     """For k = 1 to n: p(w | h) of the k-grams hw, ``(M_k,)``."""
     backoffs: list[Tensor]
-    """For k = 1 to n - 1: the back-off weights of the k-grams as contexts, ``(M_k,)``; 1 where nothing followed."""
+    """For k = 1 to n - 1: the back-off weights of the k-grams as contexts, ``(M_k,)``; 1 if nothing followed."""
 
 
 class Estimator(Protocol):
     """A way from counts to probabilities."""
 
     def __call__(self, counts: Counts) -> Estimate:
-        """Probabilities that sum to one over all words that can be predicted, whatever the context."""
+        """Probabilities that, for any context, sum to one over all words that can be predicted."""
         ...
 
 
 def count_ngrams(tokens: Tensor, *, order: int, vocabulary: int, pad: int = 0, bos: int = 1) -> Counts:
     """Count the n-grams up to ``order`` of ``tokens (N,)``: sentences one after the other, each with its <s> and </s>.
 
-    None goes over the border of two sentences.
+    No n-gram crosses the border between two sentences.
     """
     tokens = tokens.long()
     words = torch.arange(vocabulary)
@@ -86,7 +86,7 @@ def count_ngrams(tokens: Tensor, *, order: int, vocabulary: int, pad: int = 0, b
 
     place = torch.arange(len(tokens))
     place = place - place.where(tokens == bos, 0).cummax(dim=0).values  # in its sentence, from 0
-    ids = tokens  # the place of the (k-1)-gram that ends here among all (k-1)-grams
+    ids = tokens  # the index of the (k-1)-gram that ends here among all (k-1)-grams
     for length in range(2, order + 1):
         ends = (place >= length - 1).nonzero().squeeze(1)
         keys, inverse, counts = torch.unique(
@@ -108,5 +108,5 @@ def count_ngrams(tokens: Tensor, *, order: int, vocabulary: int, pad: int = 0, b
 
 def counts_of_counts(counts: Tensor, most: int) -> list[int]:
     """[n_1, ..., n_most]: how many n-grams have the count 1, 2, ...; ``counts (M,)``, integers."""
-    found: list[int] = torch.bincount(counts.clamp_max(most + 1), minlength=most + 2)[1 : most + 1].tolist()
-    return found
+    numbers: list[int] = torch.bincount(counts.clamp_max(most + 1), minlength=most + 2)[1 : most + 1].tolist()
+    return numbers

@@ -2,8 +2,8 @@
 
     p(w | h) = (a(h w) - D(a(h w))) / sum_v a(h v) + lambda(h) p(w | h'),    lambda(h) = sum_v D(a(h v)) / sum_v a(h v)
 
-h' is h without its first word, and below one word p is 1 / |V|. The adjusted count a is the count for the longest
-n-grams and for those that begin with <s>; for others it is the number of different words that came before them.
+h' is h without its first word, and unigrams back off to 1 / |V|. The adjusted count a is the count for the longest
+n-grams and for those that begin with <s>; for others it is the number of different words seen before them.
 """
 
 import logging
@@ -17,11 +17,11 @@ from unrolled.ngram.counts import Counts, Estimate, counts_of_counts
 
 log = logging.getLogger(__name__)
 FALLBACK = (0.5, 1.0, 1.5)
-"""Discounts where counts of counts give none, as in a tiny corpus."""
+"""Discounts if counts of counts give none, as in a tiny corpus."""
 
 
 class KneserNey:
-    """The equations above; D_1, D_2 and D_3, of counts 1, 2 and more, are estimated for each order, or given."""
+    """The equations above; D_1, D_2 and D_3, for counts 1, 2 and more, are estimated for each order, or given."""
 
     def __init__(self, *, discounts: Sequence[float] | None) -> None:
         if discounts is not None and not _proper(discounts):
@@ -52,11 +52,11 @@ class KneserNey:
         if all(numbers[:3]):
             # Y = n_1 / (n_1 + 2 n_2),    D_i = i - (i + 1) Y n_{i+1} / n_i
             y = numbers[0] / (numbers[0] + 2 * numbers[1])
-            found = [i - (i + 1) * y * numbers[i] / numbers[i - 1] for i in (1, 2, 3)]
-            if min(found) > 0:
-                return found
+            discounts = [i - (i + 1) * y * numbers[i] / numbers[i - 1] for i in (1, 2, 3)]
+            if min(discounts) > 0:
+                return discounts
         log.info(
-            "order %d: too few n-grams for discounts (%s of them have the counts 1 to 4): D = %s is taken",
+            "order %d: too few n-grams for discounts (%s of them have the counts 1 to 4): D = %s is used",
             order,
             ", ".join(map(str, numbers)),
             FALLBACK,

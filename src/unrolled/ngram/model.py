@@ -1,11 +1,12 @@
-"""n-gram language models: p(x_t | n - 1 words before), looked up. Every way of estimating fills the same table.
+"""n-gram language models: p(x_t | n - 1 words before), looked up. Every estimator fills the same table.
 
 Letters: B batch, T length, n order, V vocabulary. The table is in back-off form (Katz 1987; ARPA files):
 
-    p(w | h) = p of the n-gram hw where it is stored, else b(h) p(w | h'),
+    p(w | h) = p of the n-gram hw if it is stored, else b(h) p(w | h'),
 
-h' being h without its first word; b(h) = 1 for a context that is not stored. The n-grams are a trie whose node 0 is the
-empty context. A node has the key (node of its context) x V + (its last word); keys are sorted, and node i has the i-th.
+where h' is h without its first word; b(h) = 1 for a context that is not stored. The n-grams are a trie whose node 0 is
+the empty context. A node has the key (node of its context) x V + (its last word); keys are sorted, and node i has the
+i-th key.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,9 +24,9 @@ LONGEST = 6
 
 
 class NgramLanguageModel(LanguageModel):
-    """The table above. Its parameters are what is stored: probabilities, and back-off weights of shorter n-grams.
+    """The table above. Its parameters are the stored probabilities, and the back-off weights of shorter n-grams.
 
-    Before it is filled every word has the same probability. The state is the contexts of 1 to n - 1 words that end at
+    Until it is filled, every word has the same probability. The state is the contexts of 1 to n - 1 words that end at
     the last word read, as nodes ``(B, n - 1)``.
     """
 
@@ -54,14 +55,14 @@ class NgramLanguageModel(LanguageModel):
         none = torch.zeros(0, dtype=torch.float64)
         self._fill(keys, torch.cat(probabilities).log(), torch.cat([none, *backoffs]).log())
 
-    def fill(self, given: Sequence[NgramBlock]) -> None:
-        """Store n-grams: a block for each of k = 1 to n, in any order; those of one word are all V words.
+    def fill(self, ngrams: Sequence[NgramBlock]) -> None:
+        """Store n-grams: a block for each of k = 1 to n, each in any order; the 1-grams are all V words.
 
-        MisplacedNgram: one is there twice, or without its context.
+        MisplacedNgram: an n-gram occurs twice, or without its context.
         """
-        keys, order = keys_of([block.words for block in given], self.vocabulary)
-        log_probs = [block.log_probs[rows] for block, rows in zip(given, order, strict=True)]
-        log_backoffs = [block.log_backoffs[rows] for block, rows in zip(given[:-1], order[:-1], strict=True)]
+        keys, order = keys_of([block.words for block in ngrams], self.vocabulary)
+        log_probs = [block.log_probs[rows] for block, rows in zip(ngrams, order, strict=True)]
+        log_backoffs = [block.log_backoffs[rows] for block, rows in zip(ngrams[:-1], order[:-1], strict=True)]
         self._fill(keys, torch.cat(log_probs), torch.cat([torch.zeros(0), *log_backoffs]))
 
     def _fill(self, keys: Tensor, log_probs: Tensor, log_backoffs: Tensor) -> None:
@@ -70,7 +71,7 @@ class NgramLanguageModel(LanguageModel):
         self.log_backoffs.data = log_backoffs.to(self.log_backoffs)
 
     def stored(self, rows: int) -> Iterator[Iterator[NgramBlock]]:
-        """What is stored, for each of k = 1 to n: blocks of up to ``rows`` n-grams, on the CPU."""
+        """The stored n-grams, for each of k = 1 to n: blocks of up to ``rows``, on the CPU."""
         table = (getattr(self, name).detach().cpu() for name in self.TABLE)
         return blocks(*table, vocabulary=self.vocabulary, order=self.order, rows=rows)
 
@@ -80,11 +81,11 @@ class NgramLanguageModel(LanguageModel):
         return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *more: Any) -> None:
-        """As every module, but whatever the numbers of n-grams."""
+        """Like any module, but with any number of n-grams."""
         for name in self.TABLE:
             if prefix + name in state_dict:
-                own = getattr(self, name)
-                own.data = own.new_empty(state_dict[prefix + name].shape)
+                tensor = getattr(self, name)
+                tensor.data = tensor.new_empty(state_dict[prefix + name].shape)
         super()._load_from_state_dict(state_dict, prefix, *more)
 
     # Looking up
@@ -94,12 +95,12 @@ class NgramLanguageModel(LanguageModel):
         return (self.keys.new_full((batch, self.order - 1), -1),)
 
     def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
-        """See `LanguageModel`. -inf where p is 0: for <pad> and <s>, and what a maximum likelihood has not seen."""
+        """See `LanguageModel`. -inf if p is 0: for <pad> and <s>, and for unseen words with maximum likelihood."""
         (before,) = state
         parents = torch.cat([torch.zeros_like(tokens).unsqueeze(1), before], dim=1)[:, : self.order - 1]
         contexts = find(self.keys, parents * self.vocabulary + tokens.unsqueeze(1))
         log_probs = self.log_probs[: self.vocabulary].repeat(len(tokens), 1)
-        for context in contexts.unbind(1):  # p(w | h) = b(h) p(w | h'), and p of hw where it is stored
+        for context in contexts.unbind(1):  # p(w | h) = b(h) p(w | h'), or p of hw if it is stored
             log_probs += self._log_backoff(context).unsqueeze(1)
             first = torch.searchsorted(self.keys, context * self.vocabulary)
             number = torch.searchsorted(self.keys, (context + 1) * self.vocabulary) - first
@@ -109,7 +110,7 @@ class NgramLanguageModel(LanguageModel):
         return log_probs, (contexts,)
 
     def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
-        """See `LanguageModel`. Only the given words are looked up, of all places at once."""
+        """See `LanguageModel`. Only the given words are looked up, at all positions at once."""
         (before,) = state
         read, predicted = batch.target_in, batch.target_out
         log_probs = self.log_probs[predicted]
@@ -131,8 +132,8 @@ class NgramLanguageModel(LanguageModel):
 def ngram_lm(
     *, source_vocabulary: int | None, target_vocabulary: int, attention: Any, order: int, estimator: Estimator | None
 ) -> NgramLanguageModel:
-    """Build the model, still empty; ``order`` n counts the predicted word. ``source_vocabulary`` plays no part."""
+    """Build the model, still empty; ``order`` n counts the predicted word. ``source_vocabulary`` is ignored."""
     if attention is not None:
-        raise UserError("model=ngram_lm has no source to look at: leave attention=... away")
+        raise UserError("model=ngram_lm has no source to look at: omit attention=...")
     check("model.order", order, Numbers(least=1, most=LONGEST, whole=True))
     return NgramLanguageModel(vocabulary=target_vocabulary, order=order, estimator=estimator)
