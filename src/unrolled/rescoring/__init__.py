@@ -1,1 +1,1 @@
-"""n-best lists judged again: reading them, choosing by weights, finding the weights."""
+"""Rescoring n-best lists: reading them, choosing by weights, tuning the weights."""

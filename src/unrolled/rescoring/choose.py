@@ -1,4 +1,4 @@
-"""Choosing again from n-best lists: score = sum of weight x figure."""
+"""Choosing from rescored n-best lists: score = sum of weight x feature."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,12 +13,12 @@ Lists = list[list[Entry]]
 
 
 def word_count(text: str) -> float:
-    """Words between white space: a weight on it makes up for scores that fall with length."""
+    """The number of words: its weight compensates for scores that fall with length."""
     return float(len(text.split()))
 
 
 def with_figure(lists: Lists, name: str, values: Sequence[float]) -> Lists:
-    """The lists with one figure more an entry, ``values`` in their order. UserError: a name that is taken or odd."""
+    """The lists with one more feature per entry, ``values`` in their order. UserError: a name in use or malformed."""
     if name in lists[0][0].features:
         raise UserError(f"scorers.{name}: the lists have a figure of this name already; take another")
     if not name.isidentifier():
@@ -30,7 +30,7 @@ def with_figure(lists: Lists, name: str, values: Sequence[float]) -> Lists:
 
 
 def rescored(lists: Lists, weights: Mapping[str, float]) -> Lists:
-    """Every list by its new score, the best first. UserError: a weight of a figure that there is not."""
+    """Every list by its new score, best first. UserError: a weight for a feature that does not exist."""
     weighted = _weights(lists, weights)
     return [
         sorted((entry._replace(score=float(_row(entry) @ weighted)) for entry in entries), key=lambda e: -e.score)
@@ -39,7 +39,7 @@ def rescored(lists: Lists, weights: Mapping[str, float]) -> Lists:
 
 
 def best(entries: Sequence[Entry]) -> Entry:
-    """The entry of greatest score, of equals the first."""
+    """The entry with the greatest score, the first if equal."""
     return max(entries, key=lambda entry: entry.score)
 
 
@@ -53,7 +53,7 @@ def tuned(
     tokenize: str,
     lowercase: bool,
 ) -> tuple[float, float, dict[str, float]]:
-    """BLEU of the lists' first entries, and BLEU and weights found from ``start``, or from logp (the first figure)."""
+    """BLEU of the lists' first entries, and BLEU and weights tuned from ``start``, or from logp (the first feature)."""
     names = list(lists[0][0].features)
     sentences = [
         Sentence(

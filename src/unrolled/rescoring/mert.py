@@ -1,10 +1,10 @@
-"""Weights of an n-best list's figures that give the best BLEU: minimum error rate training (Och 2003).
+"""The weights of an n-best list's features that give the best BLEU: minimum error rate training (Och 2003).
 
-A translation's score is sum_k w_k f_k; each sentence takes its best. Along one weight, the others fixed, a score is a
-straight line, so that the choice of a sentence changes at few places, which are found exactly; BLEU is looked at
-between all of them (Och 2003, section 5). That is done for one weight after the other until none helps.
+A translation's score is sum_k w_k f_k; the best one is chosen for each sentence. Along one weight, the others fixed, a
+score is a straight line, so the choice for a sentence changes at a few places, which are computed exactly; BLEU is
+evaluated between all of them (Och 2003, section 5). This is repeated for one weight after another until none helps.
 
-Letters: K figures, N translations of a sentence.
+Letters: K features, N translations of a sentence.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,36 +16,36 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Quality = Callable[[Array], float]
-"""Sums of statistics over all sentences -> what is to be greatest."""
+"""Sums of statistics over all sentences -> the figure to maximise."""
 
 
-_ROUNDING = 1e-9  # places nearer to each other than this (relatively) are one: which choice holds between is chance
+_ROUNDING = 1e-9  # places nearer to each other than this (relatively) count as one: the choice between is arbitrary
 
 
 class Sentence(NamedTuple):
-    """Figures ``(N, K)`` and statistics ``(N, M)`` of a sentence's translations."""
+    """Features ``(N, K)`` and statistics ``(N, M)`` of a sentence's translations."""
 
     features: Array
     statistics: Array
 
 
 def chosen(features: Array, weights: Array) -> int:
-    """Which translation is taken: the one of greatest score, of equals the first."""
+    """The chosen translation: the one with the greatest score, the first if equal."""
     return int(np.argmax(features @ weights))
 
 
 def quality_of(sentences: Sequence[Sentence], weights: Array, quality: Quality) -> float:
-    """Of the translations that ``weights (K,)`` choose."""
+    """The quality of the translations that ``weights (K,)`` choose."""
     return quality(np.sum([s.statistics[chosen(s.features, weights)] for s in sentences], axis=0))
 
 
 def tune(sentences: Sequence[Sentence], start: Array, quality: Quality, *, restarts: int, seed: int) -> Array:
-    """The best weights ``(K,)`` found from ``start (K,)`` and ``restarts`` random beginnings; sum of absolutes 1."""
+    """The best weights ``(K,)``, from ``start (K,)`` and ``restarts`` random ones; their absolute values sum to 1."""
     random = np.random.default_rng(seed)
     scale = np.mean([np.abs(s.features).mean(axis=0) for s in sentences], axis=0)
     beginnings = [start, *(random.uniform(-1, 1, len(start)) / np.where(scale > 0, scale, 1) for _ in range(restarts))]
-    found = [_climb(sentences, begin, quality) for begin in beginnings]
-    weights = max(found, key=lambda pair: pair[0])[1]
+    optima = [_climb(sentences, begin, quality) for begin in beginnings]
+    weights = max(optima, key=lambda pair: pair[0])[1]
     size = np.abs(weights).sum()
     return weights / size if size > 0 else weights
 
@@ -64,7 +64,7 @@ def _climb(sentences: Sequence[Sentence], weights: Array, quality: Quality) -> t
 
 
 def line_search(sentences: Sequence[Sentence], weights: Array, axis: int, quality: Quality) -> tuple[float, float]:
-    """The greatest quality that weight ``axis`` can give, the others fixed, and a value of it that does."""
+    """The greatest quality that weight ``axis`` can reach, the others fixed, and a value that reaches it."""
     rest = weights.copy()
     rest[axis] = 0
     places: list[tuple[float, Array]] = []  # where a choice changes, and how the statistics change there
@@ -86,9 +86,9 @@ def line_search(sentences: Sequence[Sentence], weights: Array, axis: int, qualit
 
 
 def envelope(slopes: Array, heights: Array) -> list[tuple[float, int]]:
-    """The upper envelope of the lines height + slope x: (where it begins, which line), from minus infinity on.
+    """The upper envelope of the lines height + slope x, from minus infinity: (where it begins, which line).
 
-    Of equal lines the first.
+    The first of equal lines is used.
     """
     hull: list[tuple[float, int]] = []
     for line in sorted(range(len(slopes)), key=lambda line: (slopes[line], heights[line], -line)):

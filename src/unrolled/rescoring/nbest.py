@@ -1,6 +1,6 @@
-"""Lists of several translations of each sentence, as translate.py nbest=N writes them and rescore.py extends them.
+"""Lists of several translations of each sentence, written by translate.py nbest=N and extended by rescore.py.
 
-A line an entry, sentences numbered from 0 in order: ``number ||| text ||| name=value name=value ... ||| score``.
+One line per entry, sentences numbered from 0 in order: ``number ||| text ||| name=value name=value ... ||| score``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -13,7 +13,7 @@ BAR = " ||| "
 
 
 class Entry(NamedTuple):
-    """One translation of a list: its text, figures by name, and score."""
+    """One translation in a list: its text, features by name, and score."""
 
     text: str
     features: Mapping[str, float]
@@ -27,10 +27,10 @@ def format_entry(number: int, entry: Entry) -> str:
 
 
 def parse_nbest(lines: Iterable[str], name: str) -> list[list[Entry]]:
-    """The list of every sentence. ``name`` stands for the file in messages.
+    """The list of every sentence. ``name`` is the file's name in messages.
 
-    UserError with file and line: an entry of another form, a number that is not the last one's or the next, figures of
-    other names than the first entry's.
+    UserError with file and line: a malformed entry, a number that is neither the last one nor the next, features with
+    names other than the first entry's.
     """
     lists: list[list[Entry]] = []
     names: list[str] = []
@@ -50,7 +50,7 @@ def parse_nbest(lines: Iterable[str], name: str) -> list[list[Entry]]:
 
 def _parse(line: str, where: str) -> tuple[int, Entry]:
     try:
-        # the text may hold bars, what stands around it may not
+        # the text may contain bars, what is around it may not
         number, rest = line.split(BAR, 1)
         text, features, score = rest.rsplit(BAR, 2)
         pairs = (feature.split("=") for feature in features.split())

@@ -1,4 +1,4 @@
-"""Run folders: finding them, and what was chosen and became of each."""
+"""Run folders: finding them, and reading options, status and results."""
 
 import json
 import re
@@ -11,21 +11,21 @@ from unrolled.errors import UserError
 
 
 def short_names(runs: Sequence[str]) -> list[str]:
-    """The last folder of each run, with as many before it as tell all of them apart; without white space."""
-    parts = [Path(run or ".").resolve().parts for run in runs]
+    """The last folder of each run, with as many parents as needed to tell all of them apart; without white space."""
+    paths = [Path(run or ".").resolve().parts for run in runs]
     depth = 1
-    while len({part[-depth:] for part in parts}) < len(set(parts)):
+    while len({path[-depth:] for path in paths}) < len(set(paths)):
         depth += 1
-    return ["_".join("/".join(part[-depth:]).split()) for part in parts]
+    return ["_".join("/".join(path[-depth:]).split()) for path in paths]
 
 
 @dataclass(frozen=True)
 class Run:
-    """A run folder, read.
+    """The contents of a run folder.
 
-    status: results.json's, or ``incomplete`` where there is none. options: the resolved configuration by dotted names,
-    see `flattened`. sha256: of data and tokenizers, as provenance.json has them. named: options named on the command
-    line, None where that is not known.
+    status: that of results.json, or ``incomplete`` without one. options: the resolved configuration by dotted names,
+    see `flattened`. sha256: of data and tokenizers, from provenance.json. named: options named on the command line,
+    None if that is not known.
     """
 
     folder: Path
@@ -37,23 +37,23 @@ class Run:
 
     @property
     def seed(self) -> Any:
-        """What tells runs of one group apart."""
+        """What distinguishes the runs of a group."""
         return self.options.get("seed")
 
     def fact(self, name: str) -> Any:
-        """A figure or a fact, None where the run has none: of results.json, the configuration or provenance.json."""
+        """A value from results.json, the configuration or provenance.json; None if the run has none."""
         return next((facts[name] for facts in (self.results, self.options, self.sha256) if name in facts), None)
 
 
 def find_runs(runs: str | list[str] | None) -> list[Path]:
-    """The run folders among ``runs``: each is one itself, or a folder of some, taken in order of their numbers.
+    """The run folders in ``runs``: each entry is a run folder, or a folder of run folders, sorted by number.
 
-    An empty folder beside run folders is one too: of a job that ended before it began. UserError: no such folder, or no
-    runs in it.
+    An empty folder among run folders counts too: its job ended before it started. UserError: no such folder, or no runs
+    in it.
     """
     if not runs:
         raise UserError("runs=... is missing: name a sweep's folder, or run folders: runs='[A,B]'")
-    found: list[Path] = []
+    folders: list[Path] = []
     for name in runs if isinstance(runs, list) else [runs]:
         folder = Path(str(name))
         if not folder.is_dir():
@@ -63,12 +63,12 @@ def find_runs(runs: str | list[str] | None) -> list[Path]:
             raise UserError(
                 f"runs={name}: neither this folder nor one in it has a config.yaml; name a folder of run folders"
             )
-        found += [run for run in inside if run not in found]
-    return found
+        folders += [run for run in inside if run not in folders]
+    return folders
 
 
 def read_run(folder: Path, config: Mapping[str, Any] | None) -> Run:
-    """What the files of a run folder say; ``config`` is its resolved configuration, None for none to be read."""
+    """The contents of a run folder; ``config`` is its resolved configuration, None if it cannot be read."""
     if config is None:
         return Run(folder, "incomplete, without a sound config.yaml")
     provenance = _json(folder / "provenance.json")
@@ -86,7 +86,7 @@ def read_run(folder: Path, config: Mapping[str, Any] | None) -> Run:
 def flattened(config: Mapping[str, Any]) -> dict[str, Any]:
     """Values by dotted names: {"model": {"size": 3}} -> {"model.size": 3}.
 
-    A list is one value, an empty dictionary is {}. Paths within the run's own folder begin with RUN: they are alike.
+    A list is one value, an empty dictionary is {}. Paths in the run's own folder begin with RUN, so that runs agree.
     """
     folder = str(config.get("run_folder", ""))
 
@@ -107,12 +107,12 @@ def _is_run(path: Path) -> bool:
 
 
 def _numbers(path: Path) -> list[tuple[int, str]]:
-    """Sorts 10-cgru behind 9-cgru."""
-    return [(int(part), "") if part.isdigit() else (0, part) for part in re.split(r"(\d+)", path.name)]
+    """Sorts 10-cgru after 9-cgru."""
+    return [(int(piece), "") if piece.isdigit() else (0, piece) for piece in re.split(r"(\d+)", path.name)]
 
 
 def _json(path: Path) -> dict[str, Any]:
-    """What a JSON file holds; nothing if it is missing or damaged."""
+    """The content of a JSON file; empty if it is missing or damaged."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

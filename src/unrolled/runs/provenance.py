@@ -19,7 +19,7 @@ PACKAGES = ("torch", "lightning", "hydra-core", "omegaconf", "wandb", "sentencep
 def write_provenance(folder: Path, *, fingerprint: dict[str, str], resume: bool = False) -> None:
     """``folder``/provenance.json: where these figures come from. ``fingerprint``: SHA-256 of data and tokenizer.
 
-    ``resume``: beside what is there, as the last of "resumed".
+    ``resume``: keep what is there, and append to its "resumed".
     """
     facts = _provenance(fingerprint)
     path = folder / "provenance.json"

@@ -1,4 +1,4 @@
-"""results.json: what became of a run."""
+"""results.json: the status and figures of a run."""
 
 import json
 import math
@@ -19,13 +19,13 @@ def write_results(folder: Path, results: dict[str, Any]) -> None:
 
 
 def read_results(folder: Path) -> dict[str, Any]:
-    """What ``folder``/results.json holds."""
+    """The content of ``folder``/results.json."""
     results: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     return results
 
 
 def show_results(results: dict[str, Any]) -> None:
-    """The figures on stdout, one a line."""
+    """Print the figures to stdout, one per line."""
     width = max(len(name) for name in results)
     for name, value in results.items():
         shown = f"{value:.4g}" if isinstance(value, float) else value

@@ -1,4 +1,4 @@
-"""Going on with a run: what stands in its folder, and what a new training in it leaves no trace of."""
+"""Resuming a run: what its folder says, and what a new training in the same folder removes."""
 
 from pathlib import Path
 from typing import Any
@@ -11,15 +11,15 @@ LAST = Path("checkpoints") / "last.ckpt"
 
 
 def status(folder: Path) -> str | None:
-    """How the run ended, as results.json says: completed, diverged or interrupted; None before it ended, or killed."""
+    """How the run ended by results.json: completed, diverged or interrupted; None if it still runs or was killed."""
     if not (folder / "results.json").is_file():
         return None
-    found = read_results(folder).get("status")
-    return None if found is None else str(found)
+    ending = read_results(folder).get("status")
+    return None if ending is None else str(ending)
 
 
 def check_resumable(folder: Path) -> None:
-    """UserError: a run whose loss is no number any more."""
+    """UserError: a run whose loss became NaN or infinite."""
     if status(folder) == "diverged":
         raise UserError(
             f"resume={folder}: this run diverged, and would again: train anew with a smaller optimizer.lr,"
@@ -28,14 +28,14 @@ def check_resumable(folder: Path) -> None:
 
 
 def last_checkpoint(folder: Path) -> Path | None:
-    """Where training goes on, None if it was ended before the first checkpoint."""
+    """Where training resumes, None if it ended before the first checkpoint."""
     return folder / LAST if (folder / LAST).is_file() else None
 
 
 def begin(folder: Path, config: str, *, resume: bool) -> None:
-    """Write config.yaml, clean up after killed writers.
+    """Write config.yaml, and clean up after killed writers.
 
-    Of a run that does not go on, remove what an earlier one in the folder says of itself.
+    Unless the run is resumed, also remove the results and the last checkpoint of an earlier run in the folder.
     """
     clean(folder)
     if not resume:
@@ -45,7 +45,7 @@ def begin(folder: Path, config: str, *, resume: bool) -> None:
 
 
 def moved(node: Any, old: str, new: str) -> Any:
-    """Plain dictionaries, lists and values, in which paths in the folder ``old`` are now in ``new``."""
+    """``node``, made of plain dictionaries, lists and values, with paths in ``old`` replaced by paths in ``new``."""
     if isinstance(node, dict):
         return {moved(key, old, new): moved(value, old, new) for key, value in node.items()}
     if isinstance(node, list):

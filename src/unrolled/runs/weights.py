@@ -1,4 +1,4 @@
-"""The weights of a run: the best, and those kept at several validations, averaged (Junczys-Dowmunt et al. 2016)."""
+"""The weights of a run: the best, and the average of those kept at validations (Junczys-Dowmunt et al. 2016)."""
 
 import json
 import re
@@ -24,7 +24,7 @@ def weights_of(folder: Path, step: int) -> Path:
 
 
 def ranked(values: dict[int, float], mode: str) -> list[int]:
-    """Steps from the best value (``mode`` min or max) to the worst, NaN; of equals the later first."""
+    """Steps from the best value (``mode`` min or max) to the worst, then NaN; of equal values the later step first."""
     sign = 1 if mode == "min" else -1
     return sorted(values, key=lambda step: (values[step] != values[step], sign * values[step], -step))
 
@@ -59,13 +59,13 @@ def average(paths: list[Path]) -> dict[str, Tensor]:
 
 
 def save_average(weights: dict[str, Tensor], path: Path) -> None:
-    """Write ``weights`` so that ``path`` is whole or not there."""
+    """Write ``weights`` so that ``path`` is complete or absent."""
     with _appearing(path) as partial:
         save_file(weights, partial)
 
 
 def save_weights(model: nn.Module, path: Path) -> None:
-    """Write all weights of ``model``, so that a reader of ``path`` sees the old file or the new one."""
+    """Write all weights of ``model`` so that a reader of ``path`` sees the old file or the new one."""
     with _appearing(path) as partial:
         save_model(model, str(partial))
 
@@ -75,14 +75,14 @@ def _appearing(path: Path) -> Iterator[Path]:
     with appearing(path) as partial:
         try:
             yield partial
-        except SafetensorError as problem:  # which says alone in words that, as an example, the disk is full
-            if (found := re.search(r"(.*)\(os error (\d+)\)", str(problem))) is None:
+        except SafetensorError as problem:  # which says only in words that, for example, the disk is full
+            if (system := re.search(r"(.*)\(os error (\d+)\)", str(problem))) is None:
                 raise
-            raise OSError(int(found[2]), found[1].rpartition(": ")[2].strip()) from problem
+            raise OSError(int(system[2]), system[1].rpartition(": ")[2].strip()) from problem
 
 
 def load_weights(model: nn.Module, folder: Path) -> None:
-    """Fill ``model`` from the run ``folder``: its weights.safetensors or, while there are none, its checkpoints."""
+    """Load ``model`` from the run ``folder``: from weights.safetensors or, if there is none yet, from a checkpoint."""
     if (folder / "weights.safetensors").is_file():
         load_model(model, str(folder / "weights.safetensors"))
         return
