@@ -52,7 +52,7 @@ MISTAKES = [
     ("train.py", ["nonsense"], ["nonsense"]),
     ("train.py", ["model.sise=3"], ["model.sise", "did you mean decoder_size, embedding_size or encoder_size?"]),
     ("train.py", ["model=encoder_decoder", "attention=gru_att"], ["attention", "model=cgru"]),
-    ("train.py", ["model=rnn_lm", "attention=gru_att"], ["attention", "leave attention=... away"]),
+    ("train.py", ["model=rnn_lm", "attention=gru_att"], ["attention", "omit attention=..."]),
     ("train.py", ["+modle=cgru"], ["+modle: there is no such option; did you mean model?"]),
     ("train.py", ["+model.width=3"], ["+model.width: translator has no such option"]),
     ("train.py", ["+callbacks.mine=3"], ["callbacks.mine=3", "give its class, _target_"]),

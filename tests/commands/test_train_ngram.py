@@ -137,12 +137,12 @@ def test_an_n_gram_model_advises_a_translator_and_rescores(tmp_path):
 
 
 MISTAKES = [
-    ("train.py", ["optimizer=sgd"], "leave optimizer=... away"),
-    ("train.py", ["schedule=warm_up"], "leave schedule=... away"),
+    ("train.py", ["optimizer=sgd"], "omit optimizer=..."),
+    ("train.py", ["schedule=warm_up"], "omit schedule=..."),
     ("train.py", ["trainer.accumulate_grad_batches=2"], "no gradients"),
     ("train.py", ["trainer.precision=bf16-true"], "bf16-true would round"),
     ("train.py", ["hardware=ddp_cpu"], "counted by one process, not by 2"),
-    ("train.py", ["objective=language_modeling"], "leave optimizer=... away|is trained by|not for it"),
+    ("train.py", ["objective=language_modeling"], "omit optimizer=...|is trained by|not for it"),
     ("train.py", ["model=rnn_lm", "objective=counting"], "objective=language_modeling"),
     ("train.py", ["model=rnn_lm", "optimizer=none"], "optimizer=none"),
     ("train.py", ["model.order=0"], "model.order=0"),

@@ -17,7 +17,7 @@ from unrolled.search.sampling import Sampling
 @command("sample")
 def main(config: DictConfig) -> None:
     if not config.search._target_.endswith(Sampling.__name__):
-        raise UserError("sample.py draws: leave search=... away, or give search=sampling")
+        raise UserError("sample.py draws: omit search=..., or give search=sampling")
     language_model = load_language_model(config)
     model, tokenizer = language_model.model, language_model.tokenizer
     sampling = build_search(config, tokenizer)

@@ -47,7 +47,7 @@ def score(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
 
 def score_sentences(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
     if config.alignments is not None or config.weights is not None:
-        raise UserError(f"run={config.run} is a language model and aligns nothing: leave alignments and weights away")
+        raise UserError(f"run={config.run} is a language model and aligns nothing: omit alignments and weights")
     models = load_language_models(config)
     context = "line" if config.rank and config.context is None else config.context
     scorers = [scorer(model, context) for model in models]
@@ -62,7 +62,7 @@ def score_pairs(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
             raise UserError(f"{side}=FILE is missing: name the sentences (source) and their translations (target)")
     for option in ("mixture", "context"):
         if config[option] is not None:
-            raise UserError(f"{option}=... is for language models, which read no source=FILE: leave it away")
+            raise UserError(f"{option}=... is for language models, which read no source=FILE: omit it")
     check_same_length(config.source, config.target)  # before the work of loading
     translator = load_translator(config)
     column = Column("+".join(short_names(run_folders(config))), translator.target_tokenizer)

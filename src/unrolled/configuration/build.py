@@ -64,7 +64,7 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
         raise UserError(f"model={config.choices.model} is trained by objective={kind}, not by another")
     supervision = instantiate(config.alignment) if "_target_" in config.alignment else None
     if supervision is not None and kind != "translation":
-        raise UserError(f"model={config.choices.model} does not align: leave alignment=... away, or take model=cgru")
+        raise UserError(f"model={config.choices.model} does not align: omit alignment=..., or take model=cgru")
     objective = instantiate({name: value for name, value in config.objective.items() if name != "kind"})
     if kind == "counting":
         return objective(model=model)

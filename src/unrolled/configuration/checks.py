@@ -34,7 +34,7 @@ def check_training(config: DictConfig, processes: int) -> None:
         return
     for group, chosen in optimized.items():
         if chosen:
-            raise UserError(f"model={name} is counted, there is nothing to optimise: leave {group}=... away")
+            raise UserError(f"model={name} is counted, there is nothing to optimise: omit {group}=...")
     if config.trainer.gradient_clip_val is not None or config.trainer.accumulate_grad_batches != 1:
         raise UserError(
             f"model={name} is counted and has no gradients: leave trainer.gradient_clip_val and "

@@ -40,7 +40,7 @@ def load_translator(config: DictConfig) -> TrainedTranslator:
             )
     cuts = {member.source_tokenizer.sha256 for member in members}
     if len(cuts) > 1 and OmegaConf.select(config, "search.coverage_penalty"):
-        raise UserError("run=[...]: these runs cut the source differently: leave search.coverage_penalty away")
+        raise UserError("run=[...]: these runs cut the source differently: omit search.coverage_penalty")
     return TrainedTranslator(
         members=members,
         target_tokenizer=targets[0],

@@ -48,7 +48,7 @@ def sweep(
 ) -> None:
     """Train until the study in ``storage`` has ``n_trials`` trials, ``n_jobs`` at a time.
 
-    arguments: of the command line; where they hold a search space, ``params`` is left away. direction: ``max`` or
+    arguments: of the command line; where they hold a search space, ``params`` is omitted. direction: ``max`` or
     ``min`` of what a job returns. NaN, as of a run that diverged, is a failed trial, and so is an error once a trial
     has had a value. UserError: no Optuna, a storage that holds a study of other options, no trial with a value.
     """

@@ -274,7 +274,7 @@ class MeanContextDecoder(Decoder):
         super().__init__()
         if attention is not None:
             raise UserError(
-                "model=encoder_decoder looks at the mean annotation and has no attention: leave attention=... away, "
+                "model=encoder_decoder looks at the mean annotation and has no attention: omit attention=..., "
                 "or take model=cgru"
             )
         self.initial = nn.Linear(annotation_size, size)

@@ -62,7 +62,7 @@ def feedforward_lm(
 ) -> FeedForwardLanguageModel:
     """Build the model; ``order`` n counts the predicted word. ``source_vocabulary`` plays no part."""
     if attention is not None:
-        raise UserError("model=feedforward_lm has no source to look at: leave attention=... away")
+        raise UserError("model=feedforward_lm has no source to look at: omit attention=...")
     check("model.order", order, Numbers(least=2, whole=True))  # a word is predicted from order - 1 words before it
     model = FeedForwardLanguageModel(
         embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=0),

@@ -73,7 +73,7 @@ class Counting(LanguageModeling):
         if self.trainer.world_size > 1:
             raise UserError(f"n-grams are counted by one process, not by {self.trainer.world_size}: take hardware=cpu")
         if self.trainer.precision not in FULL_PRECISION:
-            raise UserError(f"trainer.precision={self.trainer.precision} would round probabilities: leave it away")
+            raise UserError(f"trainer.precision={self.trainer.precision} would round probabilities: omit it")
 
     def on_train_epoch_start(self) -> None:
         """Forget what was counted: another epoch has the same sentences."""
