@@ -1,4 +1,4 @@
-"""What attention does with pairs of sentences under forced decoding."""
+"""Attention weights of sentence pairs under forced decoding."""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -16,10 +16,10 @@ from unrolled.text.tokenizer import Tokenizer
 
 
 class AttendedPair(NamedTuple):
-    """A pair as the model reads it: its pieces, </s> the last of each side, and ``weights (T, S)``, float32, CPU.
+    """A pair as the model reads it: its pieces, with </s> last on each side, and ``weights (T, S)``, float32, CPU.
 
-    ``memory_norms (T, S)``: of the attention's memory at each source position after each step, see `attended`; None
-    where it has none.
+    ``memory_norms (T, S)``: the norm of the attention's memory at each source position after each step, see `attended`;
+    None without a memory.
     """
 
     source: list[str]
@@ -28,13 +28,13 @@ class AttendedPair(NamedTuple):
     source_words: list[int]
     """The word that each source piece belongs to, without </s>."""
     target_words: list[int]
-    """The same of the target."""
+    """The same for the target."""
     memory_norms: Tensor | None = None
     """``(T, S)``, see `unrolled.models.attended`."""
 
 
 def word_links(pair: AttendedPair) -> Links:
-    """Every target word's link to the source word that it looks at most."""
+    """Links from every target word to the source word that it looks at most."""
     weights = word_weights(pair.weights.numpy(), [*pair.source_words, -1], [*pair.target_words, -1])
     return links_from_weights(weights)
 
@@ -50,9 +50,9 @@ def attend(
     device: torch.device,
     max_tokens: int,
 ) -> list[AttendedPair]:
-    """For each line and its translation, text or ids, the pieces and what the attention does under forced decoding."""
-    ids_of = [target_tokenizer.encode([each])[0] if isinstance(each, str) else each for each in targets]
-    found: dict[int, AttendedPair] = {}
+    """For each line and its translation (text or ids), the pieces and the attention weights under forced decoding."""
+    ids_of = [target_tokenizer.encode([target])[0] if isinstance(target, str) else target for target in targets]
+    pairs: dict[int, AttendedPair] = {}
     for batch in pair_batches(source_tokenizer.encode(sources), ids_of, max_tokens=max_tokens):
         ids = batch.to(device)
         assert ids.source is not None
@@ -62,15 +62,15 @@ def attend(
             source = ids.source[row, : int(ids.source_lengths[row])].tolist()
             target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
             pieces, text = target_tokenizer.pieces(target), targets[line]
-            # what a search has put together from pieces may not be what the tokenizer makes of their text
+            # search may join pieces otherwise than the tokenizer would cut the resulting text
             words = target_tokenizer.words_of_pieces(text) if isinstance(text, str) else word_index(pieces)[:-1]
-            part = (row, slice(len(target)), slice(len(source)))
-            found[line] = AttendedPair(
+            real = (row, slice(len(target)), slice(len(source)))  # without padding
+            pairs[line] = AttendedPair(
                 source=source_tokenizer.pieces(source),
                 target=pieces,
-                weights=weights[part].float().cpu(),
+                weights=weights[real].float().cpu(),
                 source_words=source_tokenizer.words_of_pieces(sources[line]),
                 target_words=words,
-                memory_norms=None if norms is None else norms[part].cpu(),
+                memory_norms=None if norms is None else norms[real].cpu(),
             )
-    return [found[line] for line in range(len(sources))]
+    return [pairs[line] for line in range(len(sources))]

@@ -10,7 +10,7 @@ from unrolled.text.tokens import SPECIALS, UNK
 
 
 class Column(NamedTuple):
-    """Whose figures stand in a column: a run, or several as one."""
+    """Whose figures are in a column: those of a run, or of several as one."""
 
     name: str
     tokenizer: Tokenizer
@@ -19,15 +19,15 @@ class Column(NamedTuple):
         """The numbers of the words of ``line`` outside the vocabulary."""
         written = [piece for piece, _ in pieces]
         if SPECIALS[UNK] not in written:
-            return []  # without cutting the line up once more
+            return []  # no need to split the line again
         return unknown_words(line, written, self.tokenizer.words_of_pieces(line))
 
 
 class Detail(Protocol):
-    """What is shown of lines; see `unrolled.inference.details`."""
+    """How scored lines are shown; see `unrolled.inference.details`."""
 
     def show(self, lines: Sequence[str], scored: Sequence[Sequence[Pieces]]) -> str:
-        """Of ``lines``, each column's pieces of each."""
+        """The output for ``lines``; ``scored`` has the pieces of every line for each column."""
 
     def end(self) -> str:
-        """After the last line."""
+        """The output after the last line."""

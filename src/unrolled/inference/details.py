@@ -1,4 +1,4 @@
-"""What score.py shows, a class for each choice of conf/detail. Letters: L lines, C columns (runs)."""
+"""What score.py shows, with a class for each choice in conf/detail. Letters: L lines, C columns (runs)."""
 
 import json
 from collections.abc import Sequence
@@ -13,16 +13,16 @@ from unrolled.text.table import table
 from unrolled.text.tokens import split_words
 
 Scored = Sequence[Sequence[Pieces]]
-"""``(C, L)``: the pieces of every line by every run, natural log-probabilities, </s> the last."""
+"""``(C, L)``: the pieces of every line for every run, with natural log-probabilities, </s> last."""
 
 
 def log_probability(pieces: Pieces) -> float:
-    """Of the line, natural."""
+    """The natural log-probability of a line."""
     return sum(log_p for _, log_p in pieces)
 
 
 class LogProbabilities:
-    """A line's natural log-probability; of several runs a column each, a tab between."""
+    """A line's natural log-probability; several runs get a column each, separated by tabs."""
 
     def __init__(self, *, columns: Sequence[Column]) -> None:
         pass
@@ -38,16 +38,16 @@ class LogProbabilities:
 
 
 class Tokens:
-    """JSON, a line for each line, or of several runs one for each: {"log_probability": p, "tokens": [[piece, p], ...]}.
+    """JSON, one line for each line and run: {"log_probability": p, "tokens": [[piece, p], ...]}.
 
-    JSON has no infinity: null stands for log 0.
+    JSON has no infinity: log 0 is null.
     """
 
     def __init__(self, *, columns: Sequence[Column]) -> None:
         self._columns = columns
 
     def show(self, lines: Sequence[str], scored: Scored) -> str:
-        """The lines of JSON."""
+        """The lines in JSON."""
         shown = []
         for row in zip(*scored, strict=True):
             for column, pieces in zip(self._columns, row, strict=True):
@@ -65,7 +65,7 @@ class Tokens:
 
 
 class Words:
-    """Of every line a table: each word's -log2 p in its history by every run, their average, and the perplexity.
+    """A table for every line: -log2 p of each word given its history by every run, their average, and the perplexity.
 
     As in Cho's lecture on n-gram modelling ("How likely is this sentence?"): </s> is the last word, perplexity =
     2^average.
@@ -76,7 +76,7 @@ class Words:
         self._begun = False
 
     def show(self, lines: Sequence[str], scored: Scored) -> str:
-        """The tables, an empty line between any two."""
+        """The tables, separated by empty lines."""
         shown = []
         for line, row in zip(lines, zip(*scored, strict=True), strict=True):
             shown.append(("\n" if self._begun else "") + self._table(line, row))
@@ -87,8 +87,8 @@ class Words:
         words = split_words(line)
         cells = []
         for column, pieces in zip(self._columns, row, strict=True):
-            found = [log_p for _, log_p in pieces]
-            log_probs = per_word(found, column.tokenizer.words_of_pieces(line), len(words))
+            of_pieces = [log_p for _, log_p in pieces]
+            log_probs = per_word(of_pieces, column.tokenizer.words_of_pieces(line), len(words))
             line_sum = LogLikelihood(-sum(log_probs), len(log_probs))
             bits = [*(-log_p / BIT for log_p in log_probs), line_sum.loss / BIT, line_sum.perplexity]
             cells.append([column.name, *(f"{value:z.3f}" for value in bits)])
@@ -100,7 +100,7 @@ class Words:
 
 
 class Corpus:
-    """Figures of all lines together, a column a run; see `unrolled.metrics.text_likelihood.TextLikelihood`."""
+    """Figures for all lines together, a column per run; see `unrolled.metrics.text_likelihood.TextLikelihood`."""
 
     def __init__(self, *, columns: Sequence[Column]) -> None:
         self._columns = columns
@@ -111,9 +111,9 @@ class Corpus:
         for line, row in zip(lines, zip(*scored, strict=True), strict=True):
             unknown = [column.unknown(line, pieces) for column, pieces in zip(self._columns, row, strict=True)]
             unknown_to_any = set(chain(*unknown))
-            for column, sums, pieces, own in zip(self._columns, self._sums, row, unknown, strict=True):
+            for column, sums, pieces, to_run in zip(self._columns, self._sums, row, unknown, strict=True):
                 log_probs, words = [log_p for _, log_p in pieces], column.tokenizer.words_of_pieces(line)
-                sums.add(line, log_probs, words, unknown=own, unknown_to_any=unknown_to_any)
+                sums.add(line, log_probs, words, unknown=to_run, unknown_to_any=unknown_to_any)
         return ""
 
     def end(self) -> str:
@@ -121,7 +121,7 @@ class Corpus:
         figures = [sums.figures() for sums in self._sums]
         rows = [["", *(column.name for column in self._columns)]]
         for name in figures[0]:
-            rows.append([name, *(_figure(each[name]) for each in figures)])
+            rows.append([name, *(_figure(of_run[name]) for of_run in figures)])
         return table(rows)
 
 

@@ -1,4 +1,4 @@
-"""A mixture of trained language models: what they say of a text, and what the mixture is worth there.
+"""A mixture of trained language models: their log-probabilities of a text, and the perplexity of the mixture.
 
 Letters: M models, N tokens.
 """
@@ -21,21 +21,21 @@ Array = NDArray[np.float64]
 
 
 def read_text(models: Sequence[TrainedLanguageModel], lines: Sequence[str], context: str | None) -> Array:
-    """Natural log p ``(M, N)`` of all tokens of ``lines``, </s> too. UserError: models with different vocabularies."""
+    """Natural log p ``(M, N)`` of all tokens of ``lines`` and </s>. UserError: models with different vocabularies."""
     check_common_vocabulary(models)
     scored = [scorer(model, context).score(lines) for model in models]
     notices = Notices([Column(model.name, model.tokenizer) for model in models])
     notices.add(lines, scored)
     notices.end()
-    return np.array([[log_p for pieces in found for _, log_p in pieces] for found in scored])
+    return np.array([[log_p for pieces in of_model for _, log_p in pieces] for of_model in scored])
 
 
 def comparison(names: Sequence[str], log_probs: Mapping[str, Array], weights: Array) -> str:
-    """A table: weight, and perplexity per token on every split, of each model and of the mixture."""
+    """A table of the weight, and the perplexity per token on every split, of each model and of the mixture."""
     rows = [["", "weight", *log_probs]]
     for number, name in enumerate(names):
-        rows.append([name, f"{weights[number]:.6f}", *(_perplexity(each[number]) for each in log_probs.values())])
-    rows.append(["mixture", "", *(_perplexity(mixed(each, weights)) for each in log_probs.values())])
+        rows.append([name, f"{weights[number]:.6f}", *(_perplexity(split[number]) for split in log_probs.values())])
+    rows.append(["mixture", "", *(_perplexity(mixed(split, weights)) for split in log_probs.values())])
     return table(rows)
 
 

@@ -1,4 +1,4 @@
-"""Matrices to an .npz file one after another, so that none is held and what is written can be read after a crash."""
+"""Matrices written to an .npz file one by one: none stays in memory, and an error leaves a readable file."""
 
 import zipfile
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class MatrixFile:
-    """Arrays "0", "1", ... of an .npz file, in the order in which they are added. To be used in a with statement."""
+    """Arrays "0", "1", ... of an .npz file, in the order in which they are added; a context manager."""
 
     def __init__(self, path: Path) -> None:
         self._archive = zipfile.ZipFile(path, "w", compression=zipfile.ZIP_DEFLATED)

@@ -11,7 +11,7 @@ from unrolled.models.mixture import Mixture
 
 
 def mixture(models: Sequence[TrainedLanguageModel], weights: Any) -> TrainedLanguageModel:
-    """``models`` as one, their weights made to sum to 1. UserError: other vocabularies, weights that are none."""
+    """``models`` as one, with weights normalised to sum to 1. UserError: different vocabularies, invalid weights."""
     shown = f"mixture={weights}"
     if not isinstance(weights, list) or len(weights) != len(models):
         raise UserError(f"{shown}: give a weight for each of the {len(models)} runs, such as those of interpolate.py")
@@ -32,7 +32,7 @@ def mixture(models: Sequence[TrainedLanguageModel], weights: Any) -> TrainedLang
 
 
 def check_common_vocabulary(models: Sequence[TrainedLanguageModel]) -> None:
-    """UserError: language models whose tokens are not the same."""
+    """UserError: language models with different vocabularies."""
     for model in models[1:]:
         if model.tokenizer.sha256 != models[0].tokenizer.sha256:
             raise UserError(

@@ -1,7 +1,7 @@
 """A mixture of language models and its weights: p(w | h) = sum_m lambda_m p_m(w | h).
 
-The weights that give a held-out text the greatest likelihood are found by expectation maximisation (Jelinek & Mercer
-1980, "Interpolated estimation of Markov source parameters from sparse data"). Letters: M models, N tokens.
+Expectation maximisation finds the weights that give a held-out text the greatest likelihood (Jelinek & Mercer 1980,
+"Interpolated estimation of Markov source parameters from sparse data"). Letters: M models, N tokens.
 """
 
 import logging
@@ -16,28 +16,28 @@ Array = NDArray[Any]
 log = logging.getLogger(__name__)
 
 GAP = 1e-7
-"""Nats a token that the likelihood found may at most be below the greatest."""
+"""The most nats per token by which the likelihood may stay below the greatest."""
 ROUNDS = 10_000
 
 
 def mixed(log_probs: Array, weights: Array) -> Array:
     """Natural log p of N tokens by the mixture, from those of its models ``(M, N)`` and ``weights (M,)``."""
-    with np.errstate(divide="ignore"):  # log 0 = -inf, a model that has no say
+    with np.errstate(divide="ignore"):  # log 0 = -inf: a model with weight 0
         terms = np.log(weights)[:, None] + log_probs
-    found: Array = np.logaddexp.reduce(terms, axis=0)
-    return found
+    of_mixture: Array = np.logaddexp.reduce(terms, axis=0)
+    return of_mixture
 
 
 def tune(log_probs: Array) -> Array:
-    """The weights ``(M,)`` of greatest likelihood for ``log_probs (M, N)``, natural, of a held-out text.
+    """The weights ``(M,)`` with the greatest likelihood, from the natural ``log_probs (M, N)`` of a held-out text.
 
-    Tokens that no model thinks possible say nothing about the weights and are left out. UserError: there are no others.
+    Tokens with probability 0 by every model do not depend on the weights and are ignored. UserError: all are such.
     """
     greatest = log_probs.max(axis=0)
     possible = greatest > -np.inf
     if not possible.any():
         raise UserError("no model gives any word of the validation text a probability above 0: no weights to be found")
-    # of each token only the ratios of p_1 ... p_M count: the greatest of them is 1
+    # only the ratios of a token's p_1 ... p_M count: the greatest of them is set to 1
     probs = np.exp(log_probs[:, possible] - greatest[possible])
     weights = np.full(len(probs), 1 / len(probs))
     for _ in range(ROUNDS):
@@ -47,14 +47,14 @@ def tune(log_probs: Array) -> Array:
             return weights
         weights = weights * gains
         weights /= weights.sum()
-    log.warning("weights: still %.1e nats a token from the greatest likelihood at most", gains.max() - 1)
+    log.warning("weights: still up to %.1e nats a token below the greatest likelihood", gains.max() - 1)
     return weights
 
 
 def gradient(probs: Array, weights: Array) -> Array:
-    """dL / dlambda_m ``(M,)`` of the mean log-likelihood L, from probabilities ``(M, N)`` up to a factor a token.
+    """dL / dlambda_m ``(M,)`` of the mean log-likelihood L, from probabilities ``(M, N)`` up to a factor per token.
 
-    lambda_m times it is the share of tokens that model m accounts for, which is the next lambda_m:
+    Times lambda_m it is the share of tokens that model m accounts for, which is the next lambda_m:
     lambda_m <- 1/N sum_n lambda_m p_m(n) / sum_k lambda_k p_k(n).
     """
     shares: Array = (probs / (weights @ probs)).mean(axis=1)

@@ -1,4 +1,4 @@
-"""What a reader of score.py's figures should know beside them, said once on stderr."""
+"""What a reader of score.py's figures should also know, printed once to stderr."""
 
 import logging
 from collections.abc import Sequence
@@ -10,11 +10,11 @@ from unrolled.text.tokens import split_words
 
 log = logging.getLogger(__name__)
 EXAMPLES = 5
-"""Unknown words that a notice names."""
+"""The number of unknown words that a notice names."""
 
 
 class Notices:
-    """What a reader of the figures should know: words that a vocabulary has not, lines of probability 0."""
+    """What a reader of the figures should know: unknown words, and lines with probability 0."""
 
     def __init__(self, columns: Sequence[Column]) -> None:
         self._columns = columns
@@ -23,16 +23,16 @@ class Notices:
         self._impossible = [0 for _ in columns]
 
     def add(self, lines: Sequence[str], scored: Sequence[Sequence[Pieces]]) -> None:
-        """Take note of lines."""
+        """Count what is notable in ``lines``."""
         self._lines += len(lines)
         self._words += sum(len(split_words(line)) for line in lines)
-        for number, (column, found) in enumerate(zip(self._columns, scored, strict=True)):
-            for line, pieces in zip(lines, found, strict=True):
+        for number, (column, of_lines) in enumerate(zip(self._columns, scored, strict=True)):
+            for line, pieces in zip(lines, of_lines, strict=True):
                 self._unknown[number] += [split_words(line)[word] for word in column.unknown(line, pieces)]
                 self._impossible[number] += impossible([log_p for _, log_p in pieces])
 
     def end(self) -> None:
-        """Log them, a line a run and kind; nothing where there is nothing."""
+        """Log them, one line per run and kind, if there are any."""
         for column, unknown, lines in zip(self._columns, self._unknown, self._impossible, strict=True):
             if unknown:
                 examples = list(dict.fromkeys(unknown))

@@ -1,4 +1,4 @@
-"""rank=true of score.py: which of these sentences is the likeliest?"""
+"""rank=true of score.py: which of these sentences is the most likely?"""
 
 from collections.abc import Sequence
 
@@ -9,9 +9,9 @@ from unrolled.inference.scored_pieces import Pieces
 
 
 class Ranked:
-    """Lines after their log-probability, a tab between, the likeliest first; equal ones as they came.
+    """Log-probability, tab, line; the most likely first, equally likely ones in their original order.
 
-    per_token: by log-probability / number of tokens with </s>, as long lines are the less likely ones.
+    per_token: by log-probability / number of tokens with </s>, as long lines are less likely.
     """
 
     def __init__(self, *, per_token: bool) -> None:
@@ -20,8 +20,8 @@ class Ranked:
 
     def show(self, lines: Sequence[str], scored: Sequence[Sequence[Pieces]]) -> str:
         """Nothing yet."""
-        (found,) = scored
-        for line, pieces in zip(lines, found, strict=True):
+        (of_lines,) = scored
+        for line, pieces in zip(lines, of_lines, strict=True):
             self._lines.append((log_probability(pieces) / (len(pieces) if self._per_token else 1), line))
         return ""
 
@@ -32,7 +32,7 @@ class Ranked:
 
 
 def in_order(rank: bool | str | None, detail: Detail, *, columns: int, context: str | None) -> Detail:
-    """``detail`` without ``rank``, the likeliest first otherwise. UserError: what does not go together."""
+    """``detail`` itself without ``rank``, else `Ranked`. UserError: options that exclude each other."""
     if not rank:
         return detail
     if rank is not True and rank != "per_token":

@@ -1,4 +1,4 @@
-"""A translator's scores of given pairs, some at a time, and what its attention looked at in files beside them."""
+"""A translator's scores of given pairs, some at a time, and files with its attention to them."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -21,19 +21,19 @@ def scored_pairs(
     alignment: str | None,
     weights: str | None,
 ) -> Iterator[tuple[list[str], list[Pieces]]]:
-    """``lines`` lines of the file ``target`` and their pieces after those of ``source``, until the files end.
+    """Chunks of ``lines`` lines of the file ``target``, with their pieces scored as translations of ``source``.
 
-    alignment: a file for word links, Pharaoh format. weights: an .npz file for attention weights.
+    alignment: a file for word links, in Pharaoh format. weights: an .npz file for attention weights.
     """
     sources, targets = list(read_lines(source)), list(read_lines(target))
     with ExitStack() as files:
         links = files.enter_context(Path(alignment).open("w", encoding="utf-8")) if alignment else None
         matrices = files.enter_context(MatrixFile(Path(weights))) if weights else None
         for start in range(0, len(sources), lines):
-            read, said = sources[start : start + lines], targets[start : start + lines]
-            yield said, translator.score(read, said)
+            source_lines, target_lines = sources[start : start + lines], targets[start : start + lines]
+            yield target_lines, translator.score(source_lines, target_lines)
             if links or matrices:
-                pairs = translator.attend(read, said)
+                pairs = translator.attend(source_lines, target_lines)
                 if links:
                     links.writelines(pharaoh(word_links(pair)) + "\n" for pair in pairs)
                 if matrices:

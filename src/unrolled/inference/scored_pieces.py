@@ -1,4 +1,4 @@
-"""Sentences in pieces, each piece with its log-probability."""
+"""Sentences as pieces with log-probabilities."""
 
 from collections.abc import Iterable
 
@@ -7,7 +7,7 @@ from unrolled.metrics.perplexity import LogLikelihood
 Pieces = list[tuple[str, float]]
 
 
-"""A sentence's pieces, </s> the last, each with its natural log-probability."""
+"""The pieces of a sentence, </s> last, each with its natural log-probability."""
 
 
 def total(scored: Iterable[Pieces]) -> LogLikelihood:

@@ -1,4 +1,4 @@
-"""Scoring lines by themselves, or as one continuous text."""
+"""Scoring lines one by one, or as one continuous text."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -15,16 +15,16 @@ from unrolled.text.tokens import BOS, EOS
 
 
 class Scorer(Protocol):
-    """What gives the log-probabilities of lines."""
+    """Computes log-probabilities of lines."""
 
     def score(self, lines: Sequence[str]) -> list[Pieces]:
-        """For each line every piece, </s> the last, with its natural log-probability."""
+        """The pieces of each line, </s> last, with their natural log-probabilities."""
 
 
 class TextScorer:
-    """Scores lines as one text, as models of continuous text are trained: line after line in one row.
+    """Scores lines as one text, the way models of continuous text are trained: line after line in one row.
 
-    The state goes on from line to line, also from call to call; every line begins with <s> as input all the same.
+    The state is carried from line to line, and from call to call; still, every line begins with <s> as input.
     """
 
     def __init__(self, trained: TrainedLanguageModel) -> None:
@@ -33,7 +33,7 @@ class TextScorer:
 
     @torch.inference_mode()
     def score(self, lines: Sequence[str]) -> list[Pieces]:
-        """For each line every piece with its log-probability after all lines before."""
+        """The pieces of each line with their log-probabilities given all previous lines."""
         trained = self._trained
         encoded = trained.tokenizer.encode(lines)
         # x: <s> a b <s> c ..., y: a b </s> c </s> ...
@@ -41,18 +41,20 @@ class TextScorer:
         outputs = [token for ids in encoded for token in (*ids, EOS)]
         log_probs: list[float] = []
         for start in range(0, len(outputs), trained.max_tokens):
-            some = slice(start, start + trained.max_tokens)
-            read, said = (torch.tensor([tokens[some]], device=trained.device) for tokens in (inputs, outputs))
+            window = slice(start, start + trained.max_tokens)
+            target_in, target_out = (
+                torch.tensor([tokens[window]], device=trained.device) for tokens in (inputs, outputs)
+            )
             with autocast(trained.device, trained.precision):
-                words = StreamBatch(read, said, first=False)
-                found, self._state = trained.model.word_log_probs(words, self._state)
-            log_probs += found[0].tolist()
+                words = StreamBatch(target_in, target_out, first=False)
+                of_window, self._state = trained.model.word_log_probs(words, self._state)
+            log_probs += of_window[0].tolist()
         pieces = iter(zip(trained.tokenizer.pieces(outputs), log_probs, strict=True))
         return [[next(pieces) for _ in range(len(ids) + 1)] for ids in encoded]
 
 
 def scorer(trained: TrainedLanguageModel, context: str | None) -> Scorer:
-    """That of ``context`` line or text, or of None: as the model was trained. UserError: anything else."""
+    """The scorer for ``context`` line or text; None: as the model was trained. UserError: anything else."""
     if context not in (None, "line", "text"):
         raise UserError(f"context={context} is unknown: give line or text, or omit it: as the run was trained")
     if context is None and trained.continuous is None:

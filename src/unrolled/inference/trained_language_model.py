@@ -1,4 +1,4 @@
-"""A trained language model put to use."""
+"""Using a trained language model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ class TrainedLanguageModel:
     """Padded positions of a batch."""
     precision: str = "32-true"
     name: str = ""
-    """Of its run, short."""
+    """The short name of its run."""
     continuous: bool | None = False
-    """Whether it was trained on lines as one text, each the history of the next; None of a mixture of both kinds."""
+    """Whether it was trained on lines as one text, each the history of the next; None for a mixture of both kinds."""
 
     @torch.inference_mode()
     def score(self, lines: Sequence[str]) -> list[Pieces]:
-        """For each line, by itself, every piece with its log-probability."""
-        found: dict[int, Pieces] = {}
+        """The pieces of each line, by itself, with their log-probabilities."""
+        scored: dict[int, Pieces] = {}
         for batch in encode_sentences(self.tokenizer, lines, max_tokens=self.max_tokens):
             words = batch.to(self.device)
             with autocast(self.device, self.precision):
@@ -38,5 +38,5 @@ class TrainedLanguageModel:
             rows = zip(batch.index.tolist(), batch.target_lengths.tolist(), strict=True)
             for (line, length), ids, row in zip(rows, batch.target_out.tolist(), log_probs.tolist(), strict=True):
                 end = length - 1  # with </s>, without <s>
-                found[line] = list(zip(self.tokenizer.pieces(ids[:end]), row[:end], strict=True))
-        return [found[line] for line in range(len(lines))]
+                scored[line] = list(zip(self.tokenizer.pieces(ids[:end]), row[:end], strict=True))
+        return [scored[line] for line in range(len(lines))]

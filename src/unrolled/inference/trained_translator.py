@@ -1,4 +1,4 @@
-"""A trained translator, or several as an ensemble, put to use: translating, scoring, attending."""
+"""Using a trained translator, or several as an ensemble: translating, scoring, attending."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from unrolled.text.tokenizer import Tokenizer
 
 
 class Output(NamedTuple):
-    """A translation as text, and as search found it."""
+    """A translation as text, and as the hypothesis of the search."""
 
     text: str
     hypothesis: Hypothesis
@@ -49,7 +49,7 @@ class TrainedTranslator:
     target_tokenizer: Tokenizer
     search: Search
     mean: Mean
-    """Of the members' predictions, where there are several."""
+    """How the predictions of several members are averaged."""
     device: torch.device
     max_tokens: int
     """Padded positions of a batch, on either side."""
@@ -57,12 +57,12 @@ class TrainedTranslator:
 
     @property
     def generator(self) -> Generator:
-        """What search drives."""
+        """What search runs."""
         models = [member.model for member in self.members]
         return models[0] if len(models) == 1 else Ensemble(models, self.mean)
 
     def _input(self, batch: Batch, sources: Sequence[str]) -> Batch | Shared:
-        """``batch``, in the first member's ids, as ``generator`` reads it."""
+        """``batch``, which has the first member's ids, in the form that ``generator`` reads."""
         if len(self.members) == 1:
             return batch.to(self.device)
         others = [member.source_tokenizer for member in self.members[1:]]
@@ -74,42 +74,42 @@ class TrainedTranslator:
 
     @torch.inference_mode()
     def translations(self, lines: Sequence[str], count: int = 1) -> list[list[Output]]:
-        """The ``count`` best of each line, best first; an empty line has an empty one. UserError: no n-best search."""
+        """The ``count`` best of each line, best first; an empty line gets an empty one. UserError: no n-best search."""
         if count > 1 and not isinstance(self.search, BeamSearch):
             raise UserError(f"nbest={count} needs a beam: take search=beam")
-        found: dict[int, list[Output]] = {}
+        translated: dict[int, list[Output]] = {}
         for batch in encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens):
-            given = self._input(batch, lines)
+            inputs = self._input(batch, lines)
             with autocast(self.device, self.precision):
                 if isinstance(self.search, BeamSearch):
-                    lists = self.search.nbest(self.generator, given, count)
+                    lists = self.search.nbest(self.generator, inputs, count)
                 else:
-                    lists = [[hypothesis] for hypothesis in self.search(self.generator, given)]
+                    lists = [[hypothesis] for hypothesis in self.search(self.generator, inputs)]
             for line, hypotheses in zip(batch.index.tolist(), lists, strict=True):
                 outputs = [Output(self.target_tokenizer.decode(h.tokens), h) for h in hypotheses]
-                found[line] = outputs if lines[line].strip() else [NOTHING]
-        return [found[line] for line in range(len(lines))]
+                translated[line] = outputs if lines[line].strip() else [NOTHING]
+        return [translated[line] for line in range(len(lines))]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Pieces]:
-        """For each pair every target piece with its log-probability."""
-        found: dict[int, Pieces] = {}
+        """The target pieces of each pair with their log-probabilities."""
+        scored: dict[int, Pieces] = {}
         first, target_tokenizer = self.members[0].source_tokenizer, self.target_tokenizer
         for batch in encode_pairs(first, target_tokenizer, sources, targets, max_tokens=self.max_tokens):
             with autocast(self.device, self.precision):
                 scores = score(self.generator, self._input(batch, sources))
             for line, ids, row in zip(batch.index.tolist(), batch.target_out.tolist(), scores, strict=True):
-                found[line] = list(zip(target_tokenizer.pieces(ids[: len(row)]), row, strict=True))
-        return [found[line] for line in range(len(sources))]
+                scored[line] = list(zip(target_tokenizer.pieces(ids[: len(row)]), row, strict=True))
+        return [scored[line] for line in range(len(sources))]
 
     def attend(self, sources: Sequence[str], targets: Sequence[str] | Sequence[Sequence[int]]) -> list[AttendedPair]:
-        """For each pair, the target as text or as ids that search found, its pieces and weights under forced decoding.
+        """The pieces and attention weights of each pair under forced decoding; targets are text or ids from search.
 
-        Of several members the mean of their weights alone. UserError: members that cut the source differently.
+        Several members give the mean of their weights only. UserError: members that cut the source differently.
         """
         first = self.members[0].source_tokenizer
         if any(member.source_tokenizer.sha256 != first.sha256 for member in self.members):
             raise UserError("run=[...]: these runs cut the source differently, so that their attention has no mean")
-        found = [
+        by_member = [
             attend(
                 member.model,
                 first,
@@ -121,17 +121,17 @@ class TrainedTranslator:
             )
             for member in self.members
         ]
-        if len(found) == 1:
-            return found[0]
+        if len(by_member) == 1:
+            return by_member[0]
         return [
             pairs[0]._replace(weights=torch.stack([pair.weights for pair in pairs]).mean(dim=0), memory_norms=None)
-            for pairs in zip(*found, strict=True)
+            for pairs in zip(*by_member, strict=True)
         ]
 
     def attention_figures(
         self, sources: Sequence[str], targets: Sequence[str], gold: Sequence[tuple[Links, Links]] | None
     ) -> dict[str, float]:
-        """What the attention is like under forced decoding, see `AttentionCounts.figures`; none of a model without."""
+        """Figures on the attention under forced decoding, see `AttentionCounts.figures`; none without attention."""
         counts = AttentionCounts()
         if all(member.model.attention is None for member in self.members):
             return {}
