@@ -1,4 +1,4 @@
-"""BLEU over source length or amount of reordering, drawn as Bahdanau et al. 2015's Figure 2, with bands."""
+"""BLEU over source length or amount of reordering, like Figure 2 of Bahdanau et al. 2015, with bands."""
 
 from collections.abc import Mapping, Sequence
 
@@ -8,18 +8,18 @@ from matplotlib.transforms import ScaledTranslation
 
 from unrolled.metrics.bands import Band
 
-# Okabe & Ito 2008, "Color Universal Design": told apart by the colour-blind; dark ones first
+# Okabe & Ito 2008, "Color Universal Design": distinguishable by the colour-blind; dark ones first
 COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000", "#E69F00", "#56B4E9")
 MARKERS = "osD^vPX*"
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)))
 LETTERS = 80
-"""Of a line of the legend."""
+"""The most letters in a line of the legend."""
 
 
 def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
-    """One line a group, by its name: BLEU of every group of sentences, at its center, with the band as a shade.
+    """One line per system: BLEU of every group of sentences, at its center, with the band shaded.
 
-    ``label`` names the numbers of the sentences. Colours, markers and dashes all differ, for prints in grey.
+    ``label`` names the numbers of the sentences. Colours, markers and dashes all differ, for printing in grey.
     """
     columns = min(len(bands), 4, max(1, LETTERS // (max(map(len, bands)) + 8)))
     rows = -(-len(bands) // columns)
@@ -45,7 +45,7 @@ def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
     groups = next(iter(bands.values()))
     axes.set_xticks([band.center for band in groups], [f"{band.interval}\n{band.sentences}" for band in groups])
     axes.tick_params(axis="x", labelsize=7.5)
-    left = ScaledTranslation(-6 / 72, -19.5 / 72, figure.dpi_scale_trans)  # of the second line of those labels
+    left = ScaledTranslation(-6 / 72, -19.5 / 72, figure.dpi_scale_trans)  # left of the labels' second line
     axes.text(0, 0, "n", transform=axes.transAxes + left, ha="right", va="center", fontsize=7.5, style="italic")
     axes.set_xlabel(label)
     axes.set_ylabel("BLEU")

@@ -11,7 +11,7 @@ from unrolled.figures.formats import save_figure
 
 
 def curves_figure(metrics_csv: Path) -> Figure:
-    """Loss, perplexity and BLEU over training steps, of training and validation, as far as ``metrics_csv`` has them.
+    """Loss, perplexity and BLEU in training and validation over steps, as far as ``metrics_csv`` has them.
 
     The file has a column ``step`` and columns like ``val/loss``, whose cells may be empty.
     """
@@ -41,7 +41,7 @@ def curves_figure(metrics_csv: Path) -> Figure:
 
 
 def _points(rows: list[dict[str, str]], column: str) -> list[tuple[int, float]]:
-    """(step, value) by rising step, where the value is there and finite."""
+    """(step, value) by ascending step, for values that exist and are finite."""
     points = [(int(float(row["step"])), float(row[column])) for row in rows if row.get(column) and row.get("step")]
     return sorted(point for point in points if math.isfinite(point[1]))
 

@@ -13,22 +13,22 @@ BETTER = ("Noto Sans CJK JP", "Noto Sans CJK SC", "WenQuanYi Zen Hei", "Arial Un
 
 
 def fonts_for(texts: Iterable[str]) -> list[str]:
-    """Names of fonts which together have every character of ``texts`` that an installed font has, `FIRST` the first."""
+    """Names of fonts, `FIRST` first, that together have every character of ``texts`` that any installed font has."""
     missing = {character for text in texts for character in text if unicodedata.category(character)[0] != "C"}
     missing -= _characters(FIRST)
-    found = [FIRST]
+    fonts = [FIRST]
     for name in _installed():
         if not missing:
             break
-        if some := missing & _characters(name):
-            found.append(name)
-            missing -= some
-    return found
+        if covered := missing & _characters(name):
+            fonts.append(name)
+            missing -= covered
+    return fonts
 
 
 @cache
 def _files() -> dict[str, str]:
-    """The file of each upright font of usual weight."""
+    """The file of each upright font of regular weight."""
     plain = (
         font for font in fontManager.ttflist if font.style == "normal" and font.weight in (400, "normal", "regular")
     )
@@ -36,7 +36,7 @@ def _files() -> dict[str, str]:
 
 
 def _installed() -> Iterator[str]:
-    """All fonts but the first: those that draw text well, then others without serifs, then the rest."""
+    """All fonts except the first: those that draw text well, then other sans-serif fonts, then the rest."""
     names = (name for name in _files() if name != FIRST and not name.startswith("Last Resort"))
     return iter(sorted(names, key=lambda name: (name not in BETTER, "Sans" not in name, "Mono" in name, name)))
 

@@ -1,4 +1,4 @@
-"""Writing figures as files. No global state of matplotlib."""
+"""Writing figures to files, without changing matplotlib's global state."""
 
 import warnings
 from collections.abc import Iterable
@@ -14,29 +14,29 @@ if TYPE_CHECKING:  # half a second, for whoever draws
 FORMATS = ("png", "pdf")
 
 
-"""What a picture can be saved as."""
+"""The formats in which a picture can be saved."""
 
 
-def picture_formats(given: str | Iterable[str]) -> list[str]:
+def picture_formats(choice: str | Iterable[str]) -> list[str]:
     """One of `FORMATS` or several, as a list; UserError for others."""
-    formats = [given] if isinstance(given, str) else list(given)
+    formats = [choice] if isinstance(choice, str) else list(choice)
     if not formats or set(formats) - set(FORMATS):
         raise UserError(f"formats=[{','.join(formats)}]: give one or several of {', '.join(FORMATS)}: '[png,pdf]'")
     return formats
 
 
 def save_figure(figure: "Figure", path: Path) -> None:
-    """Write ``figure`` to ``path``, as its name ends: one of `FORMATS`.
+    """Write ``figure`` to ``path``, whose suffix is one of `FORMATS`.
 
-    A reader sees the old file or the new one, never half of it. A PDF is of lines and text, with its fonts inside.
+    A reader sees the old file or the new one, never half of it. A PDF is vector graphics with embedded fonts.
     """
     from matplotlib import rc_context
 
-    embedded = rc_context({"pdf.fonttype": 42})  # TrueType, which publishers take
+    embedded = rc_context({"pdf.fonttype": 42})  # TrueType, which publishers accept
     with appearing(path) as partial, warnings.catch_warnings(), embedded:
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # a box in its place says it
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # visible as a box in its place
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
         form = path.suffix[1:]
-        # in a PDF it is the cells alone that have pixels
+        # in a PDF only the cells are pixels
         dpi = 600 if form == "pdf" else "figure"
         figure.savefig(partial, format=form, dpi=dpi, bbox_inches="tight", pad_inches=0.08)

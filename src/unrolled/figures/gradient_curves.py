@@ -1,4 +1,4 @@
-"""Gradient norms on disk and in pictures: gradient_norms.csv, a run's curves, and the curves of a sweep's runs."""
+"""Gradient norms on disk and as pictures: gradient_norms.csv, the curves of a run, the curves of a sweep's runs."""
 
 import csv
 import math
@@ -16,11 +16,11 @@ from unrolled.files import write_text
 FILE = "gradient_norms.csv"
 LABEL = r"mean $\Vert\partial J_{t+n}\,/\,\partial h_t\Vert$"
 ALL = 8
-"""Measurements that a legend names one by one."""
+"""The most measurements that a legend names one by one."""
 
 
 class Row(NamedTuple):
-    """A line of gradient_norms.csv: after ``step`` the mean norm at distance ``n`` over ``pairs`` (word, state)."""
+    """A line of gradient_norms.csv: after ``step``, the mean norm at distance ``n`` over ``pairs`` (word, state)."""
 
     step: int
     n: int
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 def read_rows(path: Path) -> list[Row]:
-    """What the file holds, nothing if it is not there."""
+    """The rows of the file; none if it does not exist."""
     if not path.is_file():
         return []
     with open(path, encoding="utf-8", newline="") as file:
@@ -38,13 +38,13 @@ def read_rows(path: Path) -> list[Row]:
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:
-    """Write all rows, so that a reader sees the old file or the new one."""
+    """Write all rows so that a reader sees the old file or the new one."""
     lines = [",".join(Row._fields), *(f"{step},{n},{norm!r},{pairs}" for step, n, norm, pairs in rows)]
     write_text(path, "".join(f"{line}\n" for line in lines))
 
 
 def norms_figure(rows: Sequence[Row]) -> Figure:
-    """One run: norm against n, a line a measurement, dark blue the first and yellow the last."""
+    """One run: norm against n, one line per measurement, from dark blue (first) to yellow (last)."""
     figure = Figure(figsize=(5.6, 3.8), dpi=120, layout="constrained")
     axes = figure.subplots()
     steps = sorted({row.step for row in rows})
@@ -58,7 +58,7 @@ def norms_figure(rows: Sequence[Row]) -> Figure:
 
 
 def comparison_figure(runs: Mapping[str, Sequence[Row]]) -> Figure:
-    """Several runs, by the names of their folders: on the left what each measured first, on the right what last."""
+    """Several runs, by the names of their folders: the first measurement of each on the left, the last on the right."""
     figure = Figure(figsize=(8.4, 3.8), dpi=120, layout="constrained")
     left, right = figure.subplots(1, 2, sharex=True, sharey=True)
     labelled = list(zip(_labels(list(runs)), runs.values(), strict=True))
@@ -75,7 +75,7 @@ def comparison_figure(runs: Mapping[str, Sequence[Row]]) -> Figure:
 
 
 def _points(rows: Sequence[Row], step: int) -> tuple[list[int], list[float]]:
-    """n and norm of a measurement; what a logarithm does not show is left out: 0, infinity, NaN."""
+    """n and norm of a measurement, without values that a logarithmic axis cannot show: 0, infinity, NaN."""
     shown = sorted((n, norm) for of, n, norm, _ in rows if of == step and 0 < norm < math.inf)
     return [n for n, _ in shown], [norm for _, norm in shown]
 
@@ -85,7 +85,7 @@ def _when(step: int) -> str:
 
 
 def _labels(folders: Sequence[str]) -> list[str]:
-    """0-tanh-seed1, 1-gru-seed1 -> tanh, gru: without the job's number and the common seed, if all still differ."""
+    """0-tanh-seed1, 1-gru-seed1 -> tanh, gru: without job number and common seed, if the names still differ."""
     named = [re.fullmatch(r"(?:\d+-)?(.+?)(-seed\d+)?", folder) for folder in folders]
     seeds = {match[2] for match in named if match}
     short = [match[1] + ("" if len(seeds) == 1 else match[2] or "") for match in named if match]

@@ -12,13 +12,13 @@ from unrolled.figures.fonts import fonts_for
 CELL = 0.24
 
 
-"""Inches of a piece's row or column."""
+"""The height of a row and width of a column, in inches."""
 
 
 LARGEST = 40.0
 
 
-"""Inches of a heat map's longer side; beyond about 170 pieces cells shrink."""
+"""The longest side of a heat map, in inches; beyond about 170 pieces the cells shrink."""
 
 
 def alignment_figure(
@@ -29,10 +29,10 @@ def alignment_figure(
     title: str | None = None,
     possible: Iterable[tuple[int, int]] = (),
 ) -> Figure:
-    """Attention weights ``(T, S)`` in greys, black for 1: ``source`` pieces on top, ``target`` pieces on the left.
+    """Attention weights ``(T, S)`` in grey, 1 is black: ``source`` pieces on top, ``target`` pieces on the left.
 
-    ``links`` are known (source, target) places, drawn as red circles, dotted those of ``possible`` alone. ValueError if
-    shape and pieces do not agree.
+    ``links`` are known (source, target) positions, drawn as red circles; those only in ``possible`` are dotted.
+    ValueError if shape and pieces do not match.
     """
     weights = np.asarray(weights, dtype=np.float64)
     if weights.shape != (len(target), len(source)) or weights.size == 0:
@@ -53,9 +53,9 @@ def alignment_figure(
     axes.grid(which="minor", color="0.9", linewidth=0.5)
     axes.tick_params(which="both", length=0)
     sure = set(links or ())
-    for some, line in ((sure, "solid"), (set(possible) - sure, "dotted")):
-        if some:
-            x, y = np.array(sorted(some), dtype=np.float64).T
+    for positions, line in ((sure, "solid"), (set(possible) - sure, "dotted")):
+        if positions:
+            x, y = np.array(sorted(positions), dtype=np.float64).T
             size = (72 * cell * 0.6) ** 2  # scatter's sizes are areas in points
             axes.scatter(x, y, s=size, facecolors="none", edgecolors="red", linewidths=1.2, linestyles=line)
     if title is not None:
