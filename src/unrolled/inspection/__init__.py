@@ -1,1 +1,1 @@
-"""Attention to look at: the record in a run folder, heat maps, and the page for a browser."""
+"""Inspecting attention: the record in a run folder, heat maps, and the page for a browser."""

@@ -1,4 +1,4 @@
-"""Heat maps of several sentences as files in a run folder."""
+"""Writing heat maps of several sentences to a run folder."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +17,8 @@ def save_alignments(
 ) -> list[Path]:
     """Draw the first lines of a split into ``folder``/figures/SPLIT-LINE.png; returns the paths.
 
-    With known ``alignments`` of their pieces they are references, drawn with the links into SPLIT-LINE-reference.png.
+    Given known ``alignments`` of their pieces, the pairs are references, and the files SPLIT-LINE-reference.png show
+    these links.
     """
     paths = []
     for line, pair in enumerate(pairs, start=1):
@@ -25,7 +26,7 @@ def save_alignments(
         sure, possible = (set(), set()) if alignments is None else alignments[line - 1]
         if alignments is not None:
             title, name = f"{title}, reference", f"{name}-reference"
-        from unrolled.figures.heat_map import alignment_figure  # and matplotlib, which nobody waits for without a pair
+        from unrolled.figures.heat_map import alignment_figure  # loads matplotlib, only if there is a pair to draw
 
         figure = alignment_figure(pair.source, pair.target, pair.weights.numpy(), sure, title, possible)
         paths += [folder / "figures" / f"{name}.{form}" for form in formats]

@@ -1,12 +1,12 @@
-"""attention.jsonl: where a model looked at each validation, in a run folder; a line is a snapshot.
+"""attention.jsonl in a run folder: where a model looked at each validation, one snapshot per line.
 
-Letters: T target pieces, S source pieces, </s> the last of each.
+Letters: T target pieces, S source pieces, including </s> at the end.
 
-A snapshot is {run, split, step, epoch, metrics, sentences}; step and split name it. A sentence is {line, text, source,
-targets}: the number of its line from 1, the source as text and in pieces, and two targets, the `reference` and the
-model's own `translation`, both read by forced decoding. A target is {text, pieces, weights, memory, links}: the weights
-``(T, S)`` as `matrix` stores them; the norms of the attention's memory, or null; known links [source piece, target
-piece, 1 if sure or 0 if possible], or null.
+A snapshot is {run, split, step, epoch, metrics, sentences}, identified by split and step. A sentence is {line, text,
+source, targets}: the number of its line from 1, the source as text and in pieces, and two targets, the `reference` and
+the model's `translation`, both read by forced decoding. A target is {text, pieces, weights, memory, links}: the weights
+``(T, S)`` as stored by `matrix`; the norms of the attention's memory, or null; known links [source piece, target piece,
+1 if sure or 0 if possible], or null.
 """
 
 import base64
@@ -31,9 +31,9 @@ LEVELS = 255
 
 
 def matrix(values: npt.ArrayLike, largest: float) -> dict[str, Any]:
-    """``values (T, S)`` from 0 to ``largest`` as {largest, bytes}: base64 of a byte each, row by row, 255 for largest.
+    """``values (T, S)`` from 0 to ``largest`` as {largest, bytes}: base64, a byte each, row by row, 255 for largest.
 
-    What is no number becomes 0. The error is at most ``largest`` / 510.
+    NaN becomes 0. The error is at most ``largest`` / 510.
     """
     shares = np.nan_to_num(np.asarray(values, dtype=np.float64) / (largest or 1.0), nan=0.0, posinf=1.0)
     levels = np.rint(LEVELS * shares.clip(0, 1)).astype(np.uint8)
@@ -47,7 +47,7 @@ def values(stored: dict[str, Any], shape: tuple[int, int]) -> npt.NDArray[np.flo
 
 
 def target(pair: "AttendedPair", text: str, alignment: Alignment | None) -> dict[str, Any]:
-    """A target as it stands in a snapshot. ``alignment``: known links between its pieces."""
+    """A target as in a snapshot. ``alignment``: known links between its pieces."""
     norms = None if pair.memory_norms is None else pair.memory_norms.numpy()
     return {
         "text": text,
@@ -63,14 +63,14 @@ def _links(sure: Links, possible: Links) -> list[list[int]]:
 
 
 def read(folder: Path) -> list[dict[str, Any]]:
-    """The snapshots of the run ``folder``, validation before test and by step; none if there is no record.
+    """The snapshots in the run ``folder``, validation before test and by step; none if there is no record.
 
-    A last line that is cut short, as a full disk may leave it, is left out. UserError: a line that is no snapshot.
+    A truncated last line, e.g. after a full disk, is ignored. UserError: a line that is no snapshot.
     """
     path = folder / FILE
     if not path.is_file():
         return []
-    lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last line feed is no whole line
+    lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last line feed is incomplete
     snapshots = []
     for number, line in enumerate(lines, start=1):
         try:
@@ -83,21 +83,21 @@ def read(folder: Path) -> list[dict[str, Any]]:
 
 
 def add(folder: Path, snapshot: dict[str, Any]) -> list[dict[str, Any]]:
-    """Write the record of ``folder`` with ``snapshot``, in place of one of the same split and step; returns it.
+    """Add ``snapshot`` to the record of ``folder``, replacing one of the same split and step; returns the record.
 
     A reader sees the old file or the new one, never half of it.
     """
-    others = [each for each in read(folder) if name(each) != name(snapshot)]
+    others = [other for other in read(folder) if name(other) != name(snapshot)]
     write(folder, [*others, snapshot])
     return read(folder)
 
 
 def write(folder: Path, snapshots: Sequence[dict[str, Any]]) -> None:
     """Write the record of ``folder``."""
-    text = "".join(json.dumps(each, ensure_ascii=False, separators=(",", ":")) + "\n" for each in snapshots)
+    text = "".join(json.dumps(snapshot, ensure_ascii=False, separators=(",", ":")) + "\n" for snapshot in snapshots)
     write_text(folder / FILE, text)
 
 
 def name(snapshot: dict[str, Any]) -> tuple[str, int]:
-    """What no two snapshots of a record have in common."""
+    """What identifies a snapshot in a record: split and step."""
     return snapshot["split"], snapshot["step"]

@@ -11,18 +11,18 @@ from unrolled.runs.folder import short_names
 
 
 def read_runs(folders: Sequence[Path]) -> list[Shown]:
-    """The records of run folders under names that tell them apart.
+    """The records of run folders, under distinct names.
 
-    Sentences stand side by side by their place among those that were kept. UserError: a run without a record; runs that
-    have no sentence in common at its place.
+    Sentences are matched by their position among those recorded. UserError: a run without a record; runs without a
+    common sentence at the same position.
     """
     records = [_read(folder) for folder in folders]
     first = _sentences(records[0])
     for folder, snapshots in zip(folders[1:], records[1:], strict=True):
         if not first & _sentences(snapshots):
             raise UserError(
-                f"runs=[...]: {folders[0]} and {folder} have kept the attention to different sentences: only runs on "
-                "the same data stand side by side"
+                f"runs=[...]: {folders[0]} and {folder} have recorded the attention to different sentences: only runs "
+                "on the same data can be shown side by side"
             )
     names = [snapshots[-1].get("run", "") for snapshots in records]
     if len(set(names)) < len(names):
@@ -42,6 +42,6 @@ def _read(folder: Path) -> list[dict[str, Any]]:
 
 
 def _sentences(snapshots: Sequence[dict[str, Any]]) -> set[tuple[str, int, str]]:
-    """Split, place and text of all sentences."""
+    """Split, position and text of all sentences."""
     kept = ((snapshot["split"], enumerate(snapshot["sentences"])) for snapshot in snapshots)
     return {(split, place, sentence["text"]) for split, sentences in kept for place, sentence in sentences}

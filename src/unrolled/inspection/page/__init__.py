@@ -1,7 +1,7 @@
-"""attention.html: records of attention as one page that needs nothing else, neither network nor server.
+"""attention.html: records of attention as a self-contained page that needs neither network nor server.
 
-page.html, page.css and the scripts beside this file become one file, with the records inside as JSON. The page may run
-and show nothing but that: its Content-Security-Policy names script and style by their hashes and allows no request.
+page.html, page.css and the scripts in this folder become one file, with the records embedded as JSON. The page can run
+and show nothing else: its Content-Security-Policy names script and style by their hashes and allows no request.
 """
 
 import base64
@@ -15,11 +15,11 @@ from unrolled.files import write_text
 
 PAGE = "attention.html"
 SCRIPTS = ("records.js", "elements.js", "controls.js", "matrix.js", "links.js", "page.js")
-"""In the order in which they stand in the page."""
+"""In the order in which the page has them."""
 
 
 class Shown(NamedTuple):
-    """A run on the page: its name, and its snapshots as `record` has them."""
+    """A run on the page: its name, and its snapshots in the format of `record`."""
 
     name: str
     snapshots: Sequence[dict[str, Any]]
@@ -28,7 +28,7 @@ class Shown(NamedTuple):
 def page(runs: Sequence[Shown]) -> str:
     """The page of one run, or of several side by side, as HTML."""
     style = _read("page.css")
-    # one scope for all of them, and none of their names outside
+    # one common scope, and no global names
     script = '"use strict";\n(() => {\n' + "\n".join(map(_read, SCRIPTS)) + "})();\n"
     policy = "; ".join(
         [
@@ -40,7 +40,7 @@ def page(runs: Sequence[Shown]) -> str:
         ]
     )
     data = json.dumps([run._asdict() for run in runs], ensure_ascii=False, separators=(",", ":"))
-    # within a script element only < can end it or begin a comment; in JSON it stands in strings alone
+    # within a script element only < can end it or begin a comment; in JSON it occurs only within strings
     data = data.replace("<", "\\u003c")
     text = _read("page.html")
     for mark, value in {"POLICY": policy, "STYLE": style, "SCRIPT": script, "RECORDS": data}.items():

@@ -1,4 +1,4 @@
-// What there is to choose from.
+// The controls: what the reader can choose.
 
 const SPLITS = { val: "validation", test: "test" };
 const VIEWS = { matrix: "Matrix", links: "Links" };

@@ -1,4 +1,4 @@
-// Parts of the page. Text of users enters it by textContent alone.
+// Elements of the page. Users' text enters it only by textContent.
 
 const SVG = "http://www.w3.org/2000/svg";
 

@@ -1,4 +1,4 @@
-// A panel's matrix: a row a target piece, a column a source piece.
+// A panel's matrix: a row for each target piece, a column for each source piece.
 
 /** The colour of each of the 256 levels, along the stops of a custom property of the style. */
 function ramp(name) {
@@ -19,7 +19,7 @@ function drawMatrix(panel) {
   const { source, pieces, bar, picture } = panel;
   const shade = state.shade === "memory" && panel.memory ? "memory" : "weights";
   const { levels } = panel[shade];
-  // a weight's shade is the same everywhere; norms are alike, so that theirs go from the least to the greatest here
+  // the shade of a weight is the same everywhere; norms vary little, so their scale is that of this matrix
   const ends = shade === "weights" ? [0, 255] : [Math.min(...levels), Math.max(...levels, 1)];
   const tone = (level) => Math.round((255 * (level - ends[0])) / Math.max(1, ends[1] - ends[0]));
   const columns = source.map((piece) => make("th", { scope: "col", children: [shown(piece)] }));
@@ -103,13 +103,13 @@ function fit(box, width, columns, rows) {
     box.style.setProperty("--turn", slanted ? "-48deg" : "-90deg");
     const label = widest(columns);
     box.style.setProperty("--head", `${Math.ceil(label * (slanted ? 0.75 : 1) + 14)}px`);
-    // slanted, the last labels lean over the edge
+    // the last of the slanted labels reach beyond the edge
     const leans = (head, place) => head.firstChild.offsetWidth * 0.67 - (columns.length - place - 0.5) * cell;
     const over = slanted ? Math.max(0, ...columns.map(leans)) : 0;
     box.style.paddingRight = `${Math.ceil(over) + 8}px`;
     return width - widest(rows) - over - 24;
   };
-  // larger cells have larger labels, which leave less room: a few rounds settle it, never too wide
+  // larger cells have larger labels, which leave less room: a few iterations converge, and never too wide
   let cell = 30;
   for (let round = 0; round < 3; round++) {
     const fits = Math.floor(set(cell) / columns.length);

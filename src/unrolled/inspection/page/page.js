@@ -1,4 +1,4 @@
-// The page: a panel for each run, drawn anew after every choice, and what is pointed at in all of them.
+// The page: a panel for each run, redrawn after every choice, and what is pointed at in all of them.
 
 let panels = [];
 let pointed = null; // {source, target, panel}: a piece of each side or null, and the panel that was pointed at

@@ -1,4 +1,4 @@
-// What the records say: of the run, split, sentence, target and step that are chosen.
+// What the records say about the chosen run, split, sentence, target and step.
 
 const RUNS = JSON.parse(document.getElementById("records").textContent);
 const splits = [...new Set(RUNS.flatMap((run) => run.snapshots.map((snapshot) => snapshot.split)))];
