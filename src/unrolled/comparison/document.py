@@ -1,4 +1,4 @@
-"""Headings, paragraphs, tables and pictures as Markdown, and as an HTML page that needs no other file."""
+"""Headings, paragraphs, tables and pictures as Markdown, and as a self-contained HTML page."""
 
 import base64
 import re
@@ -26,7 +26,7 @@ figure { margin: 1em 0; } img { max-width: 100%; width: 40em; } figcaption, .not
 
 @dataclass(frozen=True)
 class Heading:
-    """A section begins."""
+    """The heading of a section."""
 
     text: str
 
@@ -40,9 +40,9 @@ class Paragraph:
 
 @dataclass(frozen=True)
 class Table:
-    """``rows`` of cells, all as long as ``head``; the first ``left`` columns are text and stand on the left.
+    """``rows`` of cells, all as long as ``head``; the first ``left`` columns are text, aligned to the left.
 
-    bold: (row, column) of cells, rows counted without the head. prose: cells hold sentences, which may be wrapped.
+    bold: (row, column) of cells, rows counted without the head. prose: cells contain sentences, which may be wrapped.
     """
 
     head: Sequence[str]
@@ -54,7 +54,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A PNG file, which stands beside the document, and what is to be seen."""
+    """A PNG file in the document's folder, and its caption."""
 
     path: Path
     caption: str
@@ -69,7 +69,7 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
 
 
 def html(title: str, blocks: Sequence[Block]) -> str:
-    """One page with its pictures inside; all text is taken literally."""
+    """One page with embedded pictures; all text is taken literally."""
     body = "\n".join(map(_html, blocks))
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
@@ -93,7 +93,7 @@ def _markdown(block: Block) -> str:
 
 
 def _literal(text: str) -> str:
-    """Without meaning to Markdown or HTML, on one line."""
+    """Escaped for Markdown and HTML, on one line."""
     return re.sub(r"([\\`*_\[\]<>|~&$])", r"\\\1", " ".join(text.split()))
 
 

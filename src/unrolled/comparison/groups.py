@@ -1,4 +1,4 @@
-"""Groups of runs that differ in nothing but the seed, and their figures."""
+"""Groups of runs that differ only in the seed, and their figures."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -15,8 +15,8 @@ from unrolled.runs.folder import Run
 class Measure(NamedTuple):
     """A figure of results.json.
 
-    better: 1 where higher is better, -1 where lower is, 0 where neither. alike: facts that two runs must have in common
-    for the figure to be comparable.
+    better: 1 if higher is better, -1 if lower is, 0 if neither. alike: facts that two runs must have in common for the
+    figure to be comparable.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Measure(NamedTuple):
     scale: float = 1.0
 
     def shown(self, value: float) -> str:
-        """As the tables have it."""
+        """The value as the tables show it."""
         return f"{value * self.scale:,.{self.decimals}f}"
 
 
@@ -46,7 +46,7 @@ BLEU, PERPLEXITY = MEASURES[0], MEASURES[3]
 
 
 class Spread(NamedTuple):
-    """Mean of n runs and their sample standard deviation, n - 1 below; None for one run."""
+    """Mean of n runs and their sample standard deviation (n - 1); None for one run."""
 
     mean: float
     deviation: float | None
@@ -54,14 +54,14 @@ class Spread(NamedTuple):
 
 @dataclass(frozen=True)
 class Group:
-    """Completed runs with different seeds, and otherwise the same ``values`` of the options that are compared."""
+    """Completed runs with different seeds and the same ``values`` of all compared options."""
 
     label: str
     values: Mapping[str, str]
     runs: Sequence[Run]
 
     def spread(self, name: str) -> Spread | None:
-        """Of a figure, None unless every run has it: a mean over some of them would look like one over all."""
+        """The spread of a figure; None unless every run has it, as a mean over some would look like one over all."""
         figures = [run.results.get(name) for run in self.runs]
         numbers = [float(figure) for figure in figures if isinstance(figure, int | float) and math.isfinite(figure)]
         if len(numbers) < len(figures):
@@ -69,23 +69,23 @@ class Group:
         return Spread(fmean(numbers), stdev(numbers) if len(numbers) > 1 else None)
 
     def named(self) -> str:
-        """The option that names it as the baseline, as one types it."""
+        """The option that selects this group as the baseline, as typed on the command line."""
         if not self.values:
             return f"baseline={self.runs[0].folder}"
         return "baseline='{" + ", ".join(f"{name}: {value}" for name, value in self.values.items()) + "}'"
 
     def stuck(self) -> list[Run]:
-        """Its runs that never left the unigram level."""
+        """The runs that never left the unigram level."""
         return [run for run in self.runs if run.results.get("left_unigram_level") is False]
 
     def by_seed(self) -> dict[Any, Run]:
-        """Its runs by their seeds."""
+        """The runs by seed."""
         return {run.seed: run for run in self.runs}
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """``groups`` in the order of their runs; ``options`` that tell them apart; runs that are ``left_out``, and why."""
+    """``groups`` in the order of their runs; ``options`` that distinguish them; runs that are ``left_out``, and why."""
 
     options: Sequence[str]
     groups: Sequence[Group]
@@ -93,7 +93,7 @@ class Comparison:
     baseline: Group | None = None
 
     def best(self, measure: Measure) -> list[Group]:
-        """The best groups of two or more by their means, equal ones together; none if they are not comparable."""
+        """The groups with the best mean, several if equal; none if there is only one or they are not comparable."""
         means = {
             place: spread.mean for place, group in enumerate(self.groups) if (spread := group.spread(measure.name))
         }
@@ -103,7 +103,7 @@ class Comparison:
         return [self.groups[place] for place, mean in means.items() if measure.better * mean == best]
 
     def comparable(self, measure: Measure) -> bool:
-        """Whether all groups that have the figure have it of one text, one vocabulary, or whatever it depends on."""
+        """Whether all groups with the figure share what it depends on, such as the text or the vocabulary."""
         groups = [group for group in self.groups if group.spread(measure.name)]
         runs = [run for group in groups for run in group.runs]
         alike = all(len({run.fact(name) for run in runs}) == 1 and runs[0].fact(name) for name in measure.alike if runs)
@@ -111,9 +111,9 @@ class Comparison:
 
 
 def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None) -> Comparison:
-    """Put runs into groups. Left out are runs that are not completed, and all but the last of those with one seed.
+    """Put runs into groups, omitting runs that are not completed, and all but the last with the same options and seed.
 
-    ``baseline`` is a run's folder, which stands for its group, or values of options: see `_baseline`. UserError: no
+    ``baseline`` is the folder of a run in the baseline group, or values of options: see `_baseline`. UserError: no
     completed run, no such baseline.
     """
     left_out = [(run, run.status) for run in runs if run.status != "completed"]
@@ -133,7 +133,7 @@ def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None
         values = [value_of(next(iter(seeds.values())), option) for option in options]
         label = _label(options, values, seeds)
         while any(group.label == label for group in groups):
-            label += "'"  # 1 and "1" are shown alike
+            label += "'"  # 1 and "1" look the same
         groups.append(
             Group(label, dict(zip(map(title, options), values)), [seeds[seed] for seed in sorted(seeds, key=_number)])
         )
@@ -145,7 +145,7 @@ def _number(seed: int | None) -> int:
 
 
 def _label(options: Sequence[str], values: Sequence[str], seeds: Mapping[Any, Run]) -> str:
-    """cgru, gru_att, decoder_size=64: what was chosen by its name alone."""
+    """Such as "cgru, gru_att, decoder_size=64": choices by their names only."""
     if not options:
         run = next(iter(seeds.values()))
         return "-".join(value_of(run, f"{CHOICE}{group}") for group in ("model", "attention"))
@@ -158,21 +158,21 @@ def _label(options: Sequence[str], values: Sequence[str], seeds: Mapping[Any, Ru
 def _baseline(groups: Sequence[Group], wanted: str | Mapping[str, Any]) -> Group:
     """The group that ``wanted`` names: a run's folder, 'attention=bahdanau,model=cgru' or a mapping of the same."""
     if isinstance(wanted, str) and "=" not in wanted:
-        found = [group for group in groups if any(_same(run.folder, wanted) for run in group.runs)]
-        if found:
-            return found[0]
+        matching = [group for group in groups if any(_same(run.folder, wanted) for run in group.runs)]
+        if matching:
+            return matching[0]
         raise UserError(f"baseline={wanted} is none of the completed runs; name one, or options: {groups[0].named()}")
     if isinstance(wanted, str):
-        wanted = dict(part.strip().split("=", 1) for part in wanted.split(",") if "=" in part)
+        wanted = dict(option.strip().split("=", 1) for option in wanted.split(",") if "=" in option)
     if not isinstance(wanted, Mapping):
         raise UserError(f"baseline={wanted}: name a run folder, or options as in {groups[0].named()}")
     values = {name: shown(value) for name, value in wanted.items()}
-    found = [group for group in groups if values.items() <= group.values.items()]
-    if len(found) == 1:
-        return found[0]
+    matching = [group for group in groups if values.items() <= group.values.items()]
+    if len(matching) == 1:
+        return matching[0]
     asked = ", ".join(f"{name}={value}" for name, value in values.items())
     raise UserError(
-        f"baseline: {asked} fits {len(found)} of {len(groups)} groups; name one by what tells it apart, as in "
+        f"baseline: {asked} fits {len(matching)} of {len(groups)} groups; name one by what distinguishes it, as in "
         f"{groups[0].named()}"
     )
 

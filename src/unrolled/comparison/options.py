@@ -1,6 +1,6 @@
-"""Which options a set of runs varies: of a configuration's hundreds those that a user would name.
+"""Which options vary between runs: the few of a configuration's hundreds that a user would name.
 
-Runs that differ in an option that is not named here differ in one that is named, too: groups are never too coarse.
+Two runs that differ in any option differ in at least one listed option: groups are never too coarse.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Any
 from unrolled.runs.folder import Run
 
 ABSENT = "–"
-"""How the value of an option is shown that a run does not have."""
+"""Shown for an option that a run does not have."""
 TARGET = "._target_"
 CHOICE = "choices."
 OF_THE_RUN = (
@@ -19,27 +19,27 @@ OF_THE_RUN = (
 OF_THE_PROGRAM = ("sweep.", "logger.", "hydra.")
 TEXT = "text."
 COPIES = ("data.module.", "data.corpus.", TEXT)
-"""Built by conf/data from other options, or read because of them."""
+"""Built by conf/data from other options, or determined by them."""
 BUNDLES = frozenset({"experiment", "debug", "sweep"})
 """Groups that set any other option, and that the configuration does not record."""
 
 
 def shown(value: Any) -> str:
-    """As one would type it: null, true, 0.001."""
+    """The value as typed on the command line: null, true, 0.001."""
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     return f"[{','.join(map(shown, value))}]" if isinstance(value, list) else str(value)
 
 
 def title(option: str) -> str:
-    """The name that stands for an option: the group's for what was chosen in it."""
+    """The name shown for an option: the group's name for a choice."""
     if option.startswith(TEXT):
         return f"{option.removeprefix(TEXT)} text"
     return option.removeprefix(CHOICE).removesuffix(TARGET)
 
 
 def value_of(run: Run, option: str) -> str:
-    """The value of an option as it is shown; of a class its name, of a text the beginnings of SHA-256."""
+    """The value of an option as shown; for a class its name, for a text the beginnings of SHA-256."""
     if option.startswith(TEXT):
         split = option.removeprefix(TEXT)
         return " ".join(run.sha256.get(f"{split}.{side}", ABSENT)[:7] for side in ("source", "target"))
@@ -50,7 +50,7 @@ def value_of(run: Run, option: str) -> str:
 
 
 def identity(run: Run, name: str) -> str:
-    """What tells values apart: unlike `value_of` the whole of it; 0 is 0.0, and not "0"."""
+    """What distinguishes values: unlike `value_of` the complete value; 0 equals 0.0, but not "0"."""
     if name.startswith(TEXT):
         return repr([run.sha256.get(f"{name.removeprefix(TEXT)}.{side}") for side in ("source", "target")])
     if name not in run.options:
@@ -60,12 +60,15 @@ def identity(run: Run, name: str) -> str:
 
 
 def varied(runs: Sequence[Run]) -> list[str]:
-    """The options in which ``runs`` differ, but for the seed, choices first.
+    """The options in which ``runs`` differ, except the seed, choices first.
 
-    Left out is what follows from others and was not named on a command line: of a group that was chosen the options
-    inside it and, of models and data, whatever they set elsewhere; copies of a value that was named. Where a command
-    line is unknown, or has experiment=..., only what is inside. A test or training text that changed while no option
-    did is one itself.
+    An option is dropped if its values are a function of options already kept and nobody set it on the command line:
+
+    * an option within a chosen group, and what models and data set elsewhere (only the former if a command line is
+      unknown or has experiment=...);
+    * a copy of a value that was set on the command line.
+
+    A test or training text that changed although no option did counts as an option.
     """
     options = dict.fromkeys(name for run in runs for name in run.options if not _ignored(name))
     options |= dict.fromkeys(f"{TEXT}{split}" for split in ("test", "train"))
@@ -79,16 +82,16 @@ def varied(runs: Sequence[Run]) -> list[str]:
         if name.startswith(CHOICE):
             above = []
         elif title(name) in named:
-            above = [each for each in kept if title(each) == title(name)]  # the class of a choice
+            above = [other for other in kept if title(other) == title(name)]  # the class of a choice
         elif name.startswith(COPIES):
             above = kept
         else:
-            choices = [each for each in kept if each.startswith(CHOICE) or each.endswith(TARGET)]
-            above = [each for each in choices if elsewhere or name.startswith(f"{title(each)}.")]
+            choices = [other for other in kept if other.startswith(CHOICE) or other.endswith(TARGET)]
+            above = [other for other in choices if elsewhere or name.startswith(f"{title(other)}.")]
         copied = title(name) not in named and any(
-            columns[each] == columns[name] for each in kept if title(each) in named
+            columns[other] == columns[name] for other in kept if title(other) in named
         )
-        if not copied and not _follows(columns[name], [columns[each] for each in above]):
+        if not copied and not _follows(columns[name], [columns[other] for other in above]):
             kept.append(name)
     return kept
 
@@ -98,12 +101,12 @@ def _ignored(name: str) -> bool:
 
 
 def _rank(name: str, named: frozenset[str]) -> int:
-    """What explains others comes before what it explains."""
+    """Options that explain others come first."""
     if name.startswith(COPIES):
         return 4
     return 0 if name.startswith(CHOICE) else 1 if name.endswith(TARGET) else 2 if title(name) in named else 3
 
 
 def _follows(column: Sequence[str], others: Sequence[Sequence[str]]) -> bool:
-    """Whether ``column``'s values are a function of the others' (never of none: it varies)."""
+    """Whether the values of ``column`` are a function of those of ``others`` (never if there are none: it varies)."""
     return len(set(zip(*others, column))) == len(set(zip(*others))) if others else False

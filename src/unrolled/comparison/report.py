@@ -21,23 +21,23 @@ from unrolled.text.table import table
 
 TITLE = "Comparison of runs"
 SPREAD = (
-    "Means over the runs of a group, which differ in the seed alone, ± sample standard deviation (n - 1). Best in bold."
+    "Means over the runs of a group, which differ only in the seed, ± sample standard deviation (n - 1). Best in bold."
 )
 P_VALUES = (
-    "p: of the difference in BLEU to {baseline}, two-sided, by sacreBLEU's paired bootstrap ({bootstrap} resamples) "
+    "p: for the difference in BLEU from {baseline}, two-sided, by sacreBLEU's paired bootstrap ({bootstrap} resamples) "
     "and approximate randomisation ({randomization} trials), each run against the baseline's run with the same seed. "
-    "Of several seeds it is the largest, so that p < 0.05 says that each of these pairs differs; {mixed}: better with "
+    "With several seeds it is the largest, so that p < 0.05 says that each pair differs; {mixed}: better with "
     "one seed, worse with another. It is about other test sentences, not about other seeds, and not corrected for the "
     "number of groups."
 )
 BANDS = (
     "BLEU by {what}: for each group of n sentences the mean over runs of their corpus BLEU, and a 95 % confidence "
-    "interval by percentile bootstrap ({samples} resamples) over these sentences and, where a system has several runs, "
-    "over the runs. Of a single run it says nothing about other seeds."
+    "interval by percentile bootstrap ({samples} resamples) over these sentences and, if a system has several runs, "
+    "over the runs. For a single run it says nothing about other seeds."
 )
 LENGTH = "source length (words)"
 REORDERING = "amount of reordering (share of crossing link pairs)"
-FOUND = " Links were found by IBM model 2 in training and test text."
+FOUND = " IBM model 2 found the links in training and test text."
 OPTIONAL = [
     "significance.csv",
     *(f"bleu-by-{what}.{suffix}" for what in ("length", "reordering") for suffix in ("png", "pdf")),
@@ -48,10 +48,11 @@ SHARES = (0.02, 0.05, 0.1, 0.2)
 
 @dataclass(frozen=True, kw_only=True)
 class Report:
-    """Writes down a comparison.
+    """Writes the files of a comparison.
 
-    bootstrap: resamples, of tests and of bands; randomization: trials; sentences: shown of the worst and of the best;
-    edges: the smallest source lengths, in words, of the groups of BLEU by length, None for even ones.
+    bootstrap: resamples for tests and bands; randomization: trials; sentences: how many of the worst and of the best
+    are shown; edges: the smallest source lengths, in words, of the groups of BLEU by length, None for groups of equal
+    width.
     """
 
     bootstrap: int
@@ -60,7 +61,7 @@ class Report:
     edges: Sequence[int] | None
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse values that make no sense."""
         check("bootstrap", self.bootstrap, POSITIVE_WHOLE)
         check("randomization", self.randomization, POSITIVE_WHOLE)
         check("sentences", self.sentences, WHOLE)
@@ -69,7 +70,7 @@ class Report:
             raise UserError(f"edges={edges}: give whole numbers of words, such as [0,11,21,31]")
 
     def write(self, folder: Path, comparison: Comparison, translated: Translated | None, notices: Sequence[str]) -> str:
-        """Write the files into ``folder``, with ``notices`` for the reader; returns the tables for a terminal."""
+        """Write the files to ``folder``, with ``notices`` for the reader; returns the tables for a terminal."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name in OPTIONAL:
@@ -108,31 +109,31 @@ class Report:
         return translated.pairs(baseline, bootstrap=self.bootstrap, randomization=self.randomization)
 
     def _bands(self, translated: Translated) -> list[tuple[str, str, dict[str, list[Band]]]]:
-        """File name, what the numbers are, and bands."""
+        """File name, what the numbers mean, and bands."""
         lengths = [len(source.split()) for source in translated.sources]
         edges = sorted({0, *self.edges}) if self.edges else even_edges(lengths, LENGTHS)
         bands = translated.bands(lengths, edges, samples=self.bootstrap)
-        found = [("bleu-by-length", LENGTH, bands)]
+        figures = [("bleu-by-length", LENGTH, bands)]
         if translated.links is not None:
             shares = [crossing_share(links) for links in translated.links]
             bands = translated.bands(shares, even_edges(shares, SHARES), samples=self.bootstrap)
-            found.append(("bleu-by-reordering", REORDERING, bands))
-        return found
+            figures.append(("bleu-by-reordering", REORDERING, bands))
+        return figures
 
     def _sentences(self, comparison: Comparison, translated: Translated) -> list[Block]:
-        """Where the best group is worst and best: beside the baseline, or by itself."""
+        """Where the best group is worst and best, compared with the baseline or by itself."""
         number = min(self.sentences, len(translated.sources) // 2)
         baseline = comparison.baseline if comparison.baseline in translated.groups else None
         candidates = [group for group in translated.groups if group is not baseline]
         if number == 0 or not candidates:
             return []
         best = max(candidates, key=lambda group: _mean(group))
-        found = translated.sentences(best, baseline)
+        ranked = translated.sentences(best, baseline)
         against = "" if baseline is None else f" against {baseline.label}"
-        order = "" if baseline is None else f", less that of {baseline.label}"
-        text = f"By the sentence's mean chrF over the runs of {best.label}{order}. What is shown is of each first run."
+        order = "" if baseline is None else f", minus that of {baseline.label}"
+        text = f"By the sentence's mean chrF over the runs of {best.label}{order}. Translations are by each first run."
         blocks: list[Block] = []
-        for end, chosen in (("worst", found[:number]), ("best", found[::-1][:number])):
+        for end, chosen in (("worst", ranked[:number]), ("best", ranked[::-1][:number])):
             blocks += [Heading(f"Sentences where {best.label} is {end}{against}"), Paragraph(text)]
             blocks += map(tables.sentence, chosen)
         return blocks
@@ -162,7 +163,7 @@ def _is_terminal() -> bool:
 
 
 def notices(comparison: Comparison) -> list[str]:
-    """What a reader of the tables should know: runs that are left out, figures that are missing or not comparable."""
+    """What a reader of the tables should know: omitted runs, figures that are missing or not comparable."""
     lines = [f"{run.folder}: {why}; left out" for run, why in comparison.left_out]
     lines += [
         f"{run.folder}: has not learnt more than how often words come (left_unigram_level in results.json)"
@@ -195,5 +196,5 @@ def _unpaired(groups: Sequence[Group], baseline: Group) -> list[str]:
 
 
 def comparison_folder(runs: Sequence[Run]) -> Path:
-    """comparison/ beside the runs, or in the folder that holds all of theirs."""
+    """comparison/ next to the runs, or in the common parent of their folders."""
     return Path(os.path.commonpath([run.folder.resolve().parent for run in runs])) / "comparison"

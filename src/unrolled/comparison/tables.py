@@ -1,4 +1,4 @@
-"""What a comparison found, as tables and as comma-separated values."""
+"""The results of a comparison, as tables and as comma-separated values."""
 
 import csv
 import io
@@ -13,14 +13,14 @@ from unrolled.metrics.bands import Band
 from unrolled.metrics.significance import PairedScores
 
 Pairs = Mapping[str, Mapping[Any, Mapping[str, PairedScores]]]
-"""By a group's label and a seed: "bleu" and "chrf" of that run beside the baseline's run with the same seed."""
+"""By group label and seed: "bleu" and "chrf" of that run, compared with the baseline's run of the same seed."""
 P_VALUES = {"bootstrap": "p (bootstrap)", "randomization": "p (randomisation)"}
 MIXED = "mixed"
-"""In the place of a p-value: better than the baseline with one seed, worse with another."""
+"""Instead of a p-value: better than the baseline with one seed, worse with another."""
 
 
 def summary(comparison: Comparison, pairs: Pairs) -> Table:
-    """A row a group: options, runs, mean ± standard deviation of each figure that any group has, p-values of BLEU."""
+    """A row per group: options, runs, mean ± standard deviation of each figure that any group has, p-values of BLEU."""
     measures = [measure for measure in MEASURES if any(group.spread(measure.name) for group in comparison.groups)]
     names = list(comparison.groups[0].values)
     head = [
@@ -44,7 +44,7 @@ def summary(comparison: Comparison, pairs: Pairs) -> Table:
 
 
 def _runs(group: Group) -> str:
-    """How many, and how many of them learnt nothing but frequencies."""
+    """The number of runs, and how many of them learnt only word frequencies."""
     stuck = len(group.stuck())
     return f"{len(group.runs)}" + (f" ({stuck} at the unigram level)" if stuck else "")
 
@@ -58,34 +58,34 @@ def _spread(group: Group, measure: Measure) -> str:
 
 
 def p_value(pairs: Pairs, label: str, kind: str, metric: str = "bleu") -> float | str | None:
-    """The largest p of a group's seeds, so that below 0.05 each of its runs differs; MIXED; None without a pair.
+    """The largest p over a group's seeds, so that below 0.05 each of its runs differs; MIXED; None without a pair.
 
-    Berger 1982, "Multiparameter Hypothesis Testing and Acceptance Sampling": to claim all of several differences at a
+    Berger 1982, "Multiparameter Hypothesis Testing and Acceptance Sampling": to claim several differences together at a
     level, each is tested at that level, whether or not the tests depend on each other.
     """
     scores = [by_metric[metric] for by_metric in pairs.get(label, {}).values()]
     if not scores:
         return None
-    if min(each.difference for each in scores) < 0 < max(each.difference for each in scores):
+    if min(pair.difference for pair in scores) < 0 < max(pair.difference for pair in scores):
         return MIXED
-    return max(float(getattr(each, kind)) for each in scores)
+    return max(float(getattr(pair, kind)) for pair in scores)
 
 
 def tests(pairs: Pairs) -> Table:
-    """A row a pair of runs."""
+    """A row per pair of runs."""
     head = ["group", "seed", "BLEU", "difference", *P_VALUES.values(), "chrF", "difference", *P_VALUES.values()]
     rows = []
     for label, seeds in pairs.items():
         for seed, scores in seeds.items():
             rows.append([label, str(seed)])
-            for one in (scores["bleu"], scores["chrf"]):
-                rows[-1] += [f"{one.score:.2f}", f"{one.difference:+.2f}"]
-                rows[-1] += [f"{one.bootstrap:.4f}", f"{one.randomization:.4f}"]
+            for pair in (scores["bleu"], scores["chrf"]):
+                rows[-1] += [f"{pair.score:.2f}", f"{pair.difference:+.2f}"]
+                rows[-1] += [f"{pair.bootstrap:.4f}", f"{pair.randomization:.4f}"]
     return Table(head, rows)
 
 
 def by_number(bands: Mapping[str, Sequence[Band]], label: str) -> Table:
-    """The points of a figure: a row a group of sentences, BLEU and band of each system."""
+    """The points of a figure: a row per group of sentences, with BLEU and band of each system."""
     rows = []
     for at in zip(*bands.values(), strict=True):
         scores = [f"{band.bleu:.2f} [{band.lower:.2f}, {band.upper:.2f}]" for band in at]
@@ -94,14 +94,14 @@ def by_number(bands: Mapping[str, Sequence[Band]], label: str) -> Table:
 
 
 def sentence(example: Sentence) -> Table:
-    """One test sentence: source, reference, and what each group made of it."""
+    """One test sentence: source, reference, and each group's translation."""
     rows = [["source", example.source, ""], ["reference", example.reference, ""]]
     rows += [[label, text, f"{chrf:.1f}"] for label, (text, chrf) in example.translations.items()]
     return Table([f"line {example.line}", "", "chrF"], rows, left=2, prose=True)
 
 
 def comma_separated(comparison: Comparison, pairs: Pairs) -> str:
-    """All figures in full, under their names in results.json: a row a group, then one for each run left out."""
+    """All figures in full precision, named as in results.json: a row per group, then one for each omitted run."""
     names = list(comparison.groups[0].values)
     head = [*names, "status", "runs", "seeds", "folders"]
     head += [f"{measure.name} {what}" for measure in MEASURES for what in ("mean", "standard deviation")]
@@ -120,7 +120,7 @@ def comma_separated(comparison: Comparison, pairs: Pairs) -> str:
 
 
 def tests_comma_separated(pairs: Pairs) -> str:
-    """`tests` in full."""
+    """`tests` in full precision."""
     head = ["group", "seed", "metric", *PairedScores._fields]
     rows = [
         [label, seed, metric, *scores]

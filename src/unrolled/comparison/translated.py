@@ -1,4 +1,4 @@
-"""The translations of one test text by all compared runs, beside its sources, references and word links."""
+"""The translations of one test text by all compared runs, with its sources, references and word links."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from unrolled.metrics.translation_scores import sentence_chrf
 
 
 class Sentence(NamedTuple):
-    """A test sentence: ``translations`` by each group's first run, with their chrF; ``gain`` of the mean over runs."""
+    """A test sentence: ``translations`` by each group's first run, with their chrF; ``gain`` in mean chrF over runs."""
 
     line: int
     source: str
@@ -25,10 +25,10 @@ class Sentence(NamedTuple):
 
 @dataclass(frozen=True)
 class Translated:
-    """``groups`` whose runs all translated one text, and each run's translations by its folder.
+    """``groups`` whose runs all translated the same text, and each run's translations by its folder.
 
-    links: of every pair of source and reference, None where nobody knows them; found: by our aligner, not given.
-    scoring: how BLEU is counted, for `translation_scores`.
+    links: those of every pair of source and reference, None if unknown; found: whether our aligner found them.
+    scoring: how BLEU is computed, for `translation_scores`.
     """
 
     groups: Sequence[Group]
@@ -40,12 +40,12 @@ class Translated:
     found: bool = False
 
     def of(self, group: Group) -> list[Sequence[str]]:
-        """The translations of a group, one list a run."""
+        """The translations of a group, one list per run."""
         return [self.hypotheses[run.folder] for run in group.runs]
 
     def pairs(self, baseline: Group, *, bootstrap: int, randomization: int) -> dict[str, dict[Any, Any]]:
-        """By label and seed the `paired_tests` of each run against the baseline's run with the same seed."""
-        found: dict[str, dict[Any, Any]] = {}
+        """By label and seed, the `paired_tests` of each run against the baseline's run with the same seed."""
+        scored: dict[str, dict[Any, Any]] = {}
         others = {group.label: group.by_seed() for group in self.groups if group is not baseline}
         for seed, run in baseline.by_seed().items():
             systems = {label: self.hypotheses[runs[seed].folder] for label, runs in others.items() if seed in runs}
@@ -58,11 +58,11 @@ class Translated:
                 **self.scoring,
             )
             for label, scores in tests.items():
-                found.setdefault(label, {})[seed] = scores
-        return found
+                scored.setdefault(label, {})[seed] = scores
+        return scored
 
     def bands(self, numbers: Sequence[float], edges: Sequence[float], *, samples: int) -> dict[str, list[Band]]:
-        """By label BLEU of groups of sentences; ``numbers`` has one for each of them."""
+        """By label, BLEU of groups of sentences; ``numbers`` has one for each sentence."""
         return {
             group.label: bleu_bands(
                 run_statistics(self.of(group), self.references, **self.scoring), numbers, edges, samples=samples
@@ -71,12 +71,12 @@ class Translated:
         }
 
     def sentences(self, group: Group, baseline: Group | None) -> list[Sentence]:
-        """Every test sentence, those where ``group`` is worst beside the baseline, or by itself, first."""
-        chrf = {each.label: [sentence_chrf(run, self.references) for run in self.of(each)] for each in self.groups}
+        """All test sentences, beginning with those where ``group`` is worst, against the baseline or by itself."""
+        chrf = {other.label: [sentence_chrf(run, self.references) for run in self.of(other)] for other in self.groups}
         means = {label: [fmean(of_runs) for of_runs in zip(*runs)] for label, runs in chrf.items()}
-        found = []
+        sentences = []
         for row, (source, reference) in enumerate(zip(self.sources, self.references, strict=True)):
             below = means[baseline.label][row] if baseline is not None else 0.0
-            translations = {each.label: (self.of(each)[0][row], chrf[each.label][0][row]) for each in self.groups}
-            found.append(Sentence(row + 1, source, reference, translations, means[group.label][row] - below))
-        return sorted(found, key=lambda sentence: sentence.gain)
+            translations = {other.label: (self.of(other)[0][row], chrf[other.label][0][row]) for other in self.groups}
+            sentences.append(Sentence(row + 1, source, reference, translations, means[group.label][row] - below))
+        return sorted(sentences, key=lambda sentence: sentence.gain)

@@ -1,4 +1,4 @@
-"""Reading the translations of the runs of a comparison, and the text that they translate."""
+"""Reading the translations of the compared runs, and the text that they translate."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -22,10 +22,10 @@ SCORING = ("data.bleu_tokenize", "data.bleu_lowercase")
 def read_translations(
     comparison: Comparison, text_of: Callable[[Path], CorpusText], *, align: int
 ) -> tuple[Translated | None, list[str]]:
-    """The translations of the test text that the baseline, or else most runs, translated; and what was left out, why.
+    """The translations of the test text that the baseline, or else most runs, translated; and notices of omissions.
 
-    ``text_of`` gives the text of a run folder. Without known links they are found, if training and test text together
-    have no more than ``align`` pairs of lines. None where no group can be read.
+    ``text_of`` gives the text of a run folder. If links are not known, an aligner finds them, provided that training
+    and test text together have at most ``align`` pairs of lines. None if no group can be read.
     """
     check("align", align, WHOLE)
     notices = []
@@ -87,7 +87,7 @@ def _read(
 
 
 def _find(text: CorpusText, align: int) -> list[Links] | None:
-    """Links of the test text, by an aligner that saw the training text too: a test text alone is too short for it."""
+    """Links of the test text, by an aligner that also sees the training text: a test text alone is too short."""
     train, test = ((text.sources(split), text.references(split)) for split in ("train", "test"))
     pairs = len(train[0]) + len(test[0])
     if pairs > align:
