@@ -1,1 +1,1 @@
-"""The equations, in torch alone: cells, encoder, attention, decoders, readouts, and the models made of them."""
+"""The equations, in torch only: cells, encoder, attention, decoders, readouts, and the models built from them."""

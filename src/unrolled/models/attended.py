@@ -1,4 +1,4 @@
-"""Where a translator looks under forced decoding, and how much of its memory stands at each source position.
+"""Where a translator looks under forced decoding, and how large its memory is at each source position.
 
 Letters: B batch, T target length, S source length, X size of a position's memory.
 """
@@ -12,18 +12,18 @@ from unrolled.models.translator import Translator
 
 
 class Attended(NamedTuple):
-    """What the attention did at each of the T steps."""
+    """Weights and memory norms of the attention at each of the T steps."""
 
     weights: Tensor
     """``(B, T, S)``"""
     memory_norms: Tensor | None
-    """``(B, T, S)``: ||v_ij||, v_ij the memory of source position j after step i; None: the attention has none."""
+    """``(B, T, S)``: ||v_ij||, v_ij the memory of source position j after step i; None without a memory."""
 
 
 def attended(model: Translator, source: Tensor, source_lengths: Tensor, target_in: Tensor) -> Attended:
     """Step by step, from ``source (B, S)``, CPU ``source_lengths (B,)`` and ``target_in (B, T)`` beginning with <s>.
 
-    Padding has weight 0, and a norm that means nothing.
+    Padding has weight 0, and a meaningless norm.
     """
     decoder = model.decoder
     state = decoder.start(*model.encode(source, source_lengths))
@@ -38,9 +38,9 @@ def attended(model: Translator, source: Tensor, source_lengths: Tensor, target_i
 
 
 def position_norms(memory: tuple[Any, ...]) -> Tensor | None:
-    """The L2 norm ``(B, S)`` of what ``memory`` has of each source position; None where it has nothing of the kind.
+    """The L2 norm ``(B, S)`` of the memory of each source position; None if ``memory`` has nothing per position.
 
-    A part with a position dimension is ``(B, S, X)``; gru_att_pooled's pool ``(B, X)`` belongs to no position.
+    A tensor with a position dimension is ``(B, S, X)``; gru_att_pooled's pool ``(B, X)`` belongs to no position.
     """
-    parts = [part for part in memory if part.dim() == 3]
-    return torch.linalg.vector_norm(torch.cat(parts, dim=-1).float(), dim=-1) if parts else None
+    by_position = [tensor for tensor in memory if tensor.dim() == 3]
+    return torch.linalg.vector_norm(torch.cat(by_position, dim=-1).float(), dim=-1) if by_position else None

@@ -1,13 +1,13 @@
-"""Attention mechanisms, one class an equation, all with the same three verbs and no state on the module.
+"""Attention mechanisms, one class per equation, all with the same three methods and no state on the module.
 
 Letters: B sentences, N hypotheses of them, S source length, Q query size, C annotation size, A attention size.
 
-* ``prepare(annotations (B, S, C), valid (B, S)) -> prepared``: whatever depends on the sentence alone, once;
+* ``prepare(annotations (B, S, C), valid (B, S)) -> prepared``: everything that depends on the sentence only, once;
 * ``start(prepared) -> state``: ``()``, or the attention memory before the first target word;
 * ``step(query (N, Q), prepared, state) -> context (N, C), weights (N, S), state``: padding gets weight exactly 0.
 
 ``prepared`` and ``state`` are nested tuples of tensors whose first dimension is B and N. N = B, or in search N = B K, K
-hypotheses of each sentence, one sentence after the other: nothing of a sentence is repeated for its hypotheses.
+hypotheses of each sentence, one sentence after the other: no tensor of a sentence is repeated for its hypotheses.
 In the equations s is the query, h_j an annotation, i counts target steps and j source positions.
 """
 
@@ -28,7 +28,7 @@ class Attention(nn.Module):
     """The contract; see the top of the file."""
 
     def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
-        """``(B, S, C)``, bool ``(B, S)`` -> what stays the same for the whole sentence."""
+        """``(B, S, C)``, bool ``(B, S)`` -> what is the same for all steps of the sentence."""
         raise NotImplementedError
 
     def start(self, prepared: Nested) -> Nested:
@@ -40,7 +40,7 @@ class Attention(nn.Module):
         raise NotImplementedError
 
     def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel | None:
-        """``step`` with a hand-written backward pass; None where there is none. Whoever changes one changes both."""
+        """``step`` with a hand-written backward pass, or None. Change both together."""
         return None
 
 
@@ -59,7 +59,7 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor
 
 
 def by_sentence(of_hypotheses: Tensor, of_sentences: Tensor) -> Tensor:
-    """``(B K, ...)`` beside ``(B, ...)`` -> ``(B, K, ...)``."""
+    """``(B K, ...)``, given ``(B, ...)`` -> ``(B, K, ...)``."""
     return of_hypotheses.unflatten(0, (len(of_sentences), -1))
 
 
@@ -237,7 +237,7 @@ class PooledGRUAttention(Attention):
         """One step; the memory is v ``(N, S, A)`` and its pool ``(N, A)``."""
         keys, annotations, valid = prepared
         v, pooled = state
-        # (W_r s + U_r v_{i-1}, W_z s + U_z v_{i-1}) + Q h_j; the sum over the sentence side happens once a step
+        # (W_r s + U_r v_{i-1}, W_z s + U_z v_{i-1}) + Q h_j; the sentence side is added once per step
         query_gates, query_candidate = self.query(query).split([2 * self.size, self.size], dim=-1)
         key_gates, key_candidate = keys.split([2 * self.size, self.size], dim=-1)
         r, z = torch.sigmoid(add(query_gates + self.recurrent_gates(pooled), key_gates)).chunk(2, dim=-1)
@@ -257,7 +257,7 @@ class CoverageAttention(Attention):
     """Attention with a neural coverage vector updated by a GRU (Tu et al. 2016, section 3, "with gating").
 
     e_ij = v_a^T tanh(W_a s + U_a h_j + V_a C_{i-1,j}); C_ij = GRU(C_{i-1,j}, [alpha_ij; h_j; s]): the gates see the
-    weight that the position just got. C_0 = 0. The GRU is reset before, as in Cho et al. 2014; Sockeye 1's ``gru``
+    weight that the position just received. C_0 = 0. The GRU is reset before, as in Cho et al. 2014; Sockeye 1's ``gru``
     coverage has the same inputs and a reset-after GRU.
     """
 

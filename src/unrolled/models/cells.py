@@ -1,8 +1,8 @@
-"""Recurrent cells, one class an equation.
+"""Recurrent cells, one class per equation.
 
 Letters: B batch, T steps, I input size, H hidden size.
 
-Every cell has the same verbs, so that whatever uses one can use any:
+Every cell has the same methods, so that they are interchangeable:
 
 * ``project(inputs)``: the input-side products of all steps at once, ``(..., I) -> (..., gates * H)``;
 * ``start(like, batch)``: the state before the first word, zeros (lecture: h_0 = 0);
@@ -10,7 +10,7 @@ Every cell has the same verbs, so that whatever uses one can use any:
 * ``state[0]`` is the output h, ``(B, H)``;
 * ``unroll(inputs, state)``: all steps, as fast as we can; ``unroll_plainly`` is its definition.
 
-All biases stand on the input side, once.
+All biases are on the input side, once.
 """
 
 from collections.abc import Callable
@@ -46,13 +46,13 @@ class Cell(nn.Module):
         raise NotImplementedError
 
     def kernel(self) -> CellKernel | None:
-        """``step`` with a hand-written backward pass; None where there is none. Whoever changes one changes both."""
+        """``step`` with a hand-written backward pass, or None. Change both together."""
         return None
 
     def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
         """All steps: ``(B, T, I)``, state -> outputs ``(B, T, H)``, last state.
 
-        For training by ``kernel`` where there is one, else step by step; both are the same function.
+        Training uses ``kernel`` if there is one, else the loop over ``step``; both are the same function.
         """
         kernel = self.kernel() if torch.is_grad_enabled() else None
         if kernel is None:
@@ -140,7 +140,7 @@ class GRUResetAfter(Cell):
     """GRU whose reset gate acts **after** the recurrent product (the cGRU note, eqs 2-5 and 9-12; cuDNN).
 
     r = sigma(W_r x + U_r s), z = sigma(W_z x + U_z s), candidate = tanh(W x + r * (U s)),
-    s = (1 - z) candidate + z s. The note omits the biases; ours stand on the input side.
+    s = (1 - z) candidate + z s. The note omits the biases; ours are on the input side.
     """
 
     def __init__(self, *, input_size: int, hidden_size: int) -> None:
@@ -175,11 +175,11 @@ class GRUResetAfter(Cell):
         return GRUResetAfterKernel(self.recurrent.weight)
 
     def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
-        """See the contract. On a GPU by cuDNN."""
+        """See the contract. On a GPU this is cuDNN."""
         return self.unroll_by_torch(inputs, state) if inputs.is_cuda else super().unroll(inputs, state)
 
     def unroll_by_torch(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
-        """``unroll`` by the function behind nn.GRU, which wants a second bias."""
+        """``unroll`` by the function behind nn.GRU, which requires a second bias."""
         (s,) = state
         weights = [self.input.weight, self.recurrent.weight, self.input.bias, torch.zeros_like(self.input.bias)]
         outputs, last = torch.gru(inputs, s.unsqueeze(0), weights, True, 1, 0.0, self.training, False, True)
@@ -219,13 +219,13 @@ class LSTMCell(Cell):
         return (o * torch.tanh(c), c)
 
     def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
-        """See the contract. By torch's own LSTM, fused on CPU and GPU; it has the candidate before the output gate."""
+        """See the contract. Uses torch's LSTM, fused on CPU and GPU, which has the candidate before the output gate."""
         ours = (self.input.weight, self.recurrent.weight, self.input.bias)
         weights = [torch.cat([i, f, c, o]) for i, f, o, c in (weight.chunk(4) for weight in ours)]
         weights.append(torch.zeros_like(self.input.bias))
         h, c = state
         outputs, *last = lstm(inputs, (h.unsqueeze(0), c.unsqueeze(0)), weights, training=self.training)
-        h, c = (part.squeeze(0).to(part_of.dtype) for part, part_of in zip(last, state, strict=True))
+        h, c = (final.squeeze(0).to(initial.dtype) for final, initial in zip(last, state, strict=True))
         return outputs.to(h.dtype), (h, c)
 
 
@@ -238,7 +238,7 @@ CELLS: dict[str, Callable[..., Cell]] = {
 
 
 def make_cell(name: str, *, input_size: int, hidden_size: int) -> Cell:
-    """The cell called ``name`` (a key of ``CELLS``); UserError names the nearest one if there is none."""
+    """The cell called ``name`` (a key of ``CELLS``); UserError with the nearest name if there is none."""
     if name not in CELLS:
         raise UserError(f"there is no recurrent cell '{name}' (cell=... of the model){nearest(str(name), CELLS)}")
     return CELLS[name](input_size=input_size, hidden_size=hidden_size)

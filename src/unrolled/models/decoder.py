@@ -1,4 +1,4 @@
-"""Decoders: one step of target-side recurrence around an attention, one class an equation.
+"""Decoders: one step of target-side recurrence around an attention, one class per equation.
 
 Letters: B batch, T target length, S source length, E embedding size, C annotation size, D decoder size.
 
@@ -33,20 +33,20 @@ Features = tuple[Tensor, Tensor]
 
 
 class Decoder(nn.Module):
-    """The contract; a decoder brings ``start``, ``project`` and ``advance``."""
+    """The contract; a decoder defines ``start``, ``project`` and ``advance``."""
 
     def start(self, annotations: Tensor, valid: Tensor) -> Nested:
         """``(B, S, C)``, bool ``(B, S)`` -> the state before the first target word."""
         raise NotImplementedError
 
     def project(self, embeddings: Tensor) -> Tensor:
-        """Input-side products of any number of steps, ``(..., E) -> (..., P)``."""
+        """Input-side products for any number of steps, ``(..., E) -> (..., P)``."""
         raise NotImplementedError
 
     def advance(self, projected: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor, Nested]:
         """One step from ``(B, P)``: features ((B, D), (B, C)), weights ``(B, S)``, next state.
 
-        ``given``: the context, where it is not to be the attention's.
+        ``given``: a context to use instead of the attention's.
         """
         raise NotImplementedError
 
@@ -55,11 +55,11 @@ class Decoder(nn.Module):
         return self.advance(self.project(embedding), state)
 
     def recurrent(self, state: Nested) -> tuple[Tensor, ...]:
-        """Of a state the tensors ``(B, D)`` of the decoder's own recurrence, s first; no attention memory."""
+        """The tensors ``(B, D)`` of the decoder's own recurrence in ``state``, s first; no attention memory."""
         raise NotImplementedError
 
     def memory(self, state: Nested) -> Nested:
-        """Of a state what its attention carries; () where it carries nothing."""
+        """The attention memory in ``state``; () without a memory."""
         raise NotImplementedError
 
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
@@ -69,7 +69,7 @@ class Decoder(nn.Module):
     def unroll(self, embeddings: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor]:
         """Teacher forcing: ``(B, T, E)`` -> features ((B, T, D), (B, T, C)), weights ``(B, T, S)``.
 
-        ``given``: contexts that are not to be the attention's; its weights and memory are its own all the same. For
+        ``given``: contexts to use instead of the attention's, whose weights and memory are computed as usual. For
         training by ``kernel`` where there is one, else step by step; both are the same function.
         """
         fast = self.kernel(state) if torch.is_grad_enabled() else None
@@ -149,8 +149,8 @@ class BahdanauDecoder(Decoder):
     """The class write-up's decoder around Bahdanau attention.
 
     c_i = ATT(s_{i-1}, h), k = ReLU(L1 [E y_{i-1}; c_i]), s_i = RNN(k, s_{i-1}); the readout is softmax(L2 [s_i; c_i]).
-    The RNN is any cell of ``cells.CELLS``. The write-up leaves s_0 open: h_0 = tanh(W mean annotation), as in the cGRU;
-    an LSTM's memory cell starts at 0.
+    The RNN is any cell of ``cells.CELLS``. The write-up does not specify s_0: h_0 = tanh(W mean annotation), as in the
+    cGRU; an LSTM's memory cell starts at 0.
     """
 
     def __init__(
@@ -159,7 +159,7 @@ class BahdanauDecoder(Decoder):
         super().__init__()
         self.initial = nn.Linear(annotation_size, size)
         self.attention = _required(attention)
-        # L1 [E y; c] = L1_y E y + L1_c c: the part of y is the same whatever the state, so it is hoisted
+        # L1 [E y; c] = L1_y E y + L1_c c: the term in y does not depend on the state, so it is hoisted
         self.combine_embedding = nn.Linear(embedding_size, size)
         self.combine_context = nn.Linear(annotation_size, size, bias=False)
         self.cell = make_cell(cell, input_size=size, hidden_size=size)
@@ -267,7 +267,7 @@ class MeanContextDecoder(Decoder):
 
     Session 1 conditions on the last state of a one-way encoder; ours is bidirectional, so c is the mean annotation.
     c = mean annotation, s_0 = tanh(W c), s_j = GRU([E y_{j-1}; c], s_{j-1}), reset after. The weights it reports are
-    the uniform ones that the mean stands for.
+    uniform, as in the mean.
     """
 
     def __init__(self, *, embedding_size: int, annotation_size: int, size: int, attention: None = None) -> None:

@@ -1,4 +1,4 @@
-"""Dropout for recurrent networks (Srivastava et al. 2014): what is kept is divided by 1 - p; nothing in evaluation.
+"""Dropout for recurrent networks (Srivastava et al. 2014): kept elements are divided by 1 - p; none in evaluation.
 
 Letters: B batch, T steps, H size, V vocabulary, E embedding size.
 """
@@ -9,9 +9,9 @@ from torch.nn import functional
 
 
 class VariationalDropout(nn.Module):
-    """The same elements of all steps (Gal and Ghahramani 2016, section 4), on what goes into and out of a layer.
+    """Drops the same elements in all steps of a layer's input or output (Gal and Ghahramani 2016, section 4).
 
-    Its recurrent products are left whole, so that they stay as fast as they are.
+    Recurrent products are not dropped, so that they remain as fast.
     """
 
     def __init__(self, p: float) -> None:
@@ -19,14 +19,14 @@ class VariationalDropout(nn.Module):
         self.p = p
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """``(B, T, H)`` -> ``(B, T, H)``: one mask (B, 1, H), anew at every call."""
+        """``(B, T, H)`` -> ``(B, T, H)``: one mask (B, 1, H), drawn at every call."""
         if not self.training or self.p == 0:
             return inputs
         return inputs * functional.dropout(inputs.new_ones(inputs.shape[0], 1, inputs.shape[2]), self.p)
 
 
 class WordDropout(nn.Module):
-    """Whole words of the vocabulary (Gal and Ghahramani 2016, section 4.2): all occurrences of a word, or none."""
+    """Drops whole words (Gal and Ghahramani 2016, section 4.2): all occurrences of a word, or none."""
 
     def __init__(self, p: float) -> None:
         super().__init__()

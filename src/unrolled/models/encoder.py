@@ -1,4 +1,4 @@
-"""Bidirectional encoders, one class an equation: source embeddings to annotations h_i = [forward h_i; backward h_i].
+"""Bidirectional encoders, one class per equation: source embeddings to annotations h_i = [forward h_i; backward h_i].
 
 Letters: B batch, S source length, E embedding size, C annotation size, twice the ``size`` of one direction.
 """
@@ -28,7 +28,7 @@ class Encoder(nn.Module):
 
 
 class Reverse:
-    """Sentences ``(B, S, N)`` with their words in reverse order and the padding where it is, behind them.
+    """Reverses the words of sentences ``(B, S, N)``, keeping the padding at the end.
 
     ``padding`` is True there, bool ``(B, S, 1)``.
     """
@@ -48,7 +48,7 @@ class Reverse:
 class BidirectionalGRU(Encoder):
     """Annotations h_i = [forward h_i; backward h_i] from a bidirectional GRU, reset after as in dl4mt and cuDNN.
 
-    ``layers`` GRUs stand on each other with ``dropout`` between them. ``size`` is one direction's.
+    ``layers`` GRUs are stacked with ``dropout`` between them. ``size`` is that of one direction.
     """
 
     def __init__(self, *, embedding_size: int, size: int, layers: int = 1, dropout: float = 0.0) -> None:
@@ -63,7 +63,7 @@ class BidirectionalGRU(Encoder):
         )
 
     def forward(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
-        """See the contract. For training on a CPU by ``GRUResetAfterKernel``: nn.GRU is fused on GPUs only."""
+        """See the contract. Training on a CPU uses ``GRUResetAfterKernel``: nn.GRU is fused only on GPUs."""
         if torch.is_grad_enabled() and not embeddings.is_cuda:
             return self.annotate(embeddings, lengths)
         return self.annotate_by_torch(embeddings, lengths)
@@ -97,7 +97,7 @@ class BidirectionalGRU(Encoder):
 class BidirectionalGRUResetBefore(Encoder):
     """RNNsearch's encoder: reset-before GRUs in both directions, starting at 0 (Bahdanau et al. 2015, A.2.1).
 
-    ``layers`` stand on each other with ``dropout`` between them.
+    ``layers`` are stacked with ``dropout`` between them.
     """
 
     def __init__(self, *, embedding_size: int, size: int, layers: int = 1, dropout: float = 0.0) -> None:

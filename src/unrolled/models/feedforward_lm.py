@@ -1,11 +1,11 @@
 """The neural probabilistic language model: p(x_t | n - 1 words before) by a hidden layer (Bengio et al. 2000, 2003).
 
-Letters: B batch, T length, n order, E embedding size, H hidden size, V vocabulary. With the words' embeddings side by
-side, x = [C(x_{t-1}); ...; C(x_{t-n+1})], the paper's equation (1) is
+Letters: B batch, T length, n order, E embedding size, H hidden size, V vocabulary. With the words' embeddings
+concatenated, x = [C(x_{t-1}); ...; C(x_{t-n+1})], the paper's equation (1) is
 
     y = b + W x + U tanh(d + H x),    p(x_t | x_{t-n+1} ... x_{t-1}) = softmax(y)
 
-where W = 0 without direct connections. A sentence begins with as many <s> as it takes.
+where W = 0 without direct connections. A sentence is preceded by as many <s> as needed.
 """
 
 from typing import Any
@@ -35,14 +35,14 @@ class FeedForwardLanguageModel(NeuralLanguageModel):
         self.output = nn.Linear(hidden_size + (window if direct else 0), embedding.num_embeddings)  # [U, W] and b
 
     def zero_state(self, batch: int) -> Nested:
-        """n - 2 times <s> ``(B, n - 2)``; the last one is the first word that is read."""
+        """n - 2 times <s> ``(B, n - 2)``; the remaining <s> is the first word that is read."""
         return (torch.full((batch, self.order - 2), self.bos, device=self.embedding.weight.device),)
 
     def forward(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
-        """Teacher forcing: words ``(B, T)`` -> [tanh(d + H x); x] or its first part ``(B, T, R)``, last state."""
+        """Teacher forcing: words ``(B, T)`` -> [tanh(d + H x); x], or only tanh(...) ``(B, T, R)``, last state."""
         (before,) = state
         words = torch.cat([before, tokens], dim=1)
-        # x of every position: the window of n - 1 words that ends there, the latest first
+        # x for every position: the window of n - 1 words that ends there, the latest first
         windows = words.unfold(1, self.order - 1, 1).flip(-1)
         x = self.dropout(self.embedding(windows).flatten(-2))
         hidden = self.dropout(torch.tanh(self.hidden(x)))
@@ -60,7 +60,7 @@ def feedforward_lm(
     direct: bool,
     dropout: float,
 ) -> FeedForwardLanguageModel:
-    """Build the model; ``order`` n counts the predicted word. ``source_vocabulary`` plays no part."""
+    """Build the model; ``order`` n counts the predicted word. ``source_vocabulary`` is ignored."""
     if attention is not None:
         raise UserError("model=feedforward_lm has no source to look at: omit attention=...")
     check("model.order", order, Numbers(least=2, whole=True))  # a word is predicted from order - 1 words before it

@@ -8,16 +8,16 @@ from torch import nn
 def initialise(model: nn.Module, *, output: nn.Linear, tied: nn.Embedding | None = None, orthogonal: bool) -> None:
     """Fill all parameters of ``model``, in a fixed order, from torch's global random state.
 
-    What a word brings into the network has variance 1 a unit, and what comes out tells words apart from the first step:
+    A word's input has variance 1 per unit, and the output distinguishes words from the first step on:
 
-    * embeddings: N(0, 1), as PyTorch has it;
+    * embeddings: N(0, 1), PyTorch's default;
     * ``output``, the last map, from R hidden units to the vocabulary: N(0, 1/R). Glorot's variance 2/(R + V) would be
-      hundreds of times smaller, less than what ten steps of Adam change: all words' rows would soon be the same one;
-    * ``tied``, an embedding of E numbers that is to be the output's matrix too: N(0, E^-1/2), between the two;
+      hundreds of times smaller, less than ten steps of Adam change it: the rows of all words would soon be the same;
+    * ``tied``, an embedding of size E that is also the output's matrix: N(0, E^-1/2), between the two;
     * other matrices: Glorot uniform; biases zero.
 
     ``orthogonal``: every square recurrent block is a random orthogonal matrix (Saxe et al. 2014; dl4mt's
-    ``ortho_weight``), which neither shrinks nor grows what passes through it. Tie weights after this, not before.
+    ``ortho_weight``), which preserves norms. Tie weights after this, not before.
     """
     for name, module in model.named_modules():
         if isinstance(module, nn.Embedding):

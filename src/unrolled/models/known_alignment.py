@@ -1,4 +1,4 @@
-"""Contexts that are read from a known alignment instead of the attention's weights ("Training Using Known Alignment").
+"""Contexts from a known alignment instead of the attention's weights ("Training Using Known Alignment").
 
 Letters: B batch, T target length, S source length, C annotation size.
 """
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 Given = tuple[Tensor, Tensor]
-"""Contexts ``(B, T, C)`` and, True where the target word has links, bool ``(B, T, 1)``; of one step without the T."""
+"""Contexts ``(B, T, C)``, and bool ``(B, T, 1)``, True if the target word has links; for one step without the T."""
 
 
 def given_contexts(known: Tensor, annotations: Tensor) -> Given:
@@ -22,14 +22,14 @@ def given_contexts(known: Tensor, annotations: Tensor) -> Given:
 
 
 def unbind(given: Given | None, steps: int) -> list[Given | None]:
-    """What is given at each of T steps."""
+    """The given contexts of each of T steps."""
     if given is None:
         return [None] * steps
     return list(zip(*(tensor.unbind(1) for tensor in given), strict=True))
 
 
 def read(context: Tensor, given: Given | None) -> Tensor:
-    """The attention's own context ``(B, C)``, but the given one where there is one."""
+    """The given context ``(B, C)`` where there is one, else the attention's own."""
     if given is None:
         return context
     contexts, linked = given

@@ -17,17 +17,17 @@ from unrolled.models.trace import Trace, Tracer
 
 Nested = tuple[Any, ...]
 Unroll = Callable[[Cell, Tensor, CellState], tuple[Tensor, CellState]]
-"""All steps of a cell: itself, inputs ``(B, T, I)``, state -> outputs ``(B, T, H)``, last state."""
+"""All steps of a cell: the cell, inputs ``(B, T, I)``, state -> outputs ``(B, T, H)``, last state."""
 LOGITS = 2**24
-"""Logits that `word_log_probs` holds at a time."""
+"""The number of logits that `word_log_probs` holds at a time."""
 
 
 class TargetBatch(Protocol):
-    """What a language model begins with."""
+    """What a language model needs to start."""
 
     @property
     def target(self) -> Tensor:
-        """``(B, ...)``: a row a sentence."""
+        """``(B, ...)``: one row per sentence."""
         ...
 
 
@@ -51,7 +51,7 @@ class Words(Protocol):
 
 
 class LanguageModel(nn.Module):
-    """What search and scoring need of a language model."""
+    """What search and scoring require of a language model."""
 
     def zero_state(self, batch: int) -> Nested:
         """The state before the first word, for ``batch`` sentences."""
@@ -68,13 +68,13 @@ class LanguageModel(nn.Module):
     def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
         """Natural log p(x_t | x_<t) of ``batch.target_out``, ``(B, T)`` in float32 or wider, 0 at padding; last state.
 
-        Equal to what ``step`` says of the same words one by one, but all of them at once.
+        Equal to ``step`` for the same words one by one, but computed for all of them at once.
         """
         raise NotImplementedError
 
 
 class NeuralLanguageModel(LanguageModel):
-    """A network that makes a hidden vector of the words before, and a soft-max readout."""
+    """A network from the previous words to a hidden vector, with a soft-max readout."""
 
     output: nn.Linear
     """Hidden vectors ``(..., R)`` -> logits ``(..., V)``."""
@@ -89,17 +89,17 @@ class NeuralLanguageModel(LanguageModel):
         return self._log_softmax(outputs.squeeze(1)), state
 
     def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
-        """See `LanguageModel`. Logits are held for some words at a time."""
+        """See `LanguageModel`. Computes the logits of some words at a time."""
         hidden, state = self(batch.target_in, state)
         counted = batch.target_out_valid
         words = batch.target_out[counted]
         rows = max(1, LOGITS // self.output.out_features)
-        found = [
-            self._log_softmax(some).gather(1, of.unsqueeze(1)).squeeze(1)
-            for some, of in zip(hidden[counted].split(rows), words.split(rows), strict=True)
+        chunks = [
+            self._log_softmax(vectors).gather(1, predicted.unsqueeze(1)).squeeze(1)
+            for vectors, predicted in zip(hidden[counted].split(rows), words.split(rows), strict=True)
         ]
-        log_probs = hidden.new_zeros(counted.shape, dtype=found[0].dtype)
-        log_probs[counted] = torch.cat(found)
+        log_probs = hidden.new_zeros(counted.shape, dtype=chunks[0].dtype)
+        log_probs[counted] = torch.cat(chunks)
         return log_probs, state
 
     def _log_softmax(self, hidden: Tensor) -> Tensor:
@@ -109,9 +109,9 @@ class NeuralLanguageModel(LanguageModel):
 
 
 class RecurrentLanguageModel(NeuralLanguageModel):
-    """``layers`` cells on each other over word embeddings, and a soft-max readout. h_0 = 0.
+    """``layers`` stacked cells over word embeddings, and a soft-max readout. h_0 = 0.
 
-    ``dropout`` of what goes into a layer and out of the last, ``embedding_dropout`` of whole words.
+    ``dropout`` applies to the input of each layer and the output of the last, ``embedding_dropout`` to whole words.
     """
 
     def __init__(
@@ -135,11 +135,11 @@ class RecurrentLanguageModel(NeuralLanguageModel):
         return cast(list[Cell], list(self.layers))
 
     def zero_state(self, batch: int) -> Nested:
-        """h_0 = 0 in every layer: one tuple a layer, each tensor ``(B, H)``."""
+        """h_0 = 0 in every layer: one tuple per layer, each tensor ``(B, H)``."""
         return tuple(cell.start(self.embedding.weight, batch) for cell in self.cells())
 
     def forward(
-        self, tokens: Tensor, state: Nested, unroll: Unroll = lambda cell, *given: cell.unroll(*given)
+        self, tokens: Tensor, state: Nested, unroll: Unroll = lambda cell, *inputs: cell.unroll(*inputs)
     ) -> tuple[Tensor, Nested]:
         """Teacher forcing: words ``(B, T)`` -> hidden vectors for ``output`` ``(B, T, H)``, last state."""
         outputs = self.dropout(self.word_dropout(self.embedding, tokens))
@@ -175,7 +175,7 @@ def rnn_lm(
 ) -> RecurrentLanguageModel:
     """The lecture's RNN language model with ``cell`` tanh, gru (reset before), gru_reset_after or lstm.
 
-    ``source_vocabulary`` plays no part: of parallel text a language model reads the target side.
+    ``source_vocabulary`` is ignored: a language model reads the target side of parallel text.
     """
     if attention is not None:
         raise UserError("model=rnn_lm has no source to look at: omit attention=..., or take a translation model")

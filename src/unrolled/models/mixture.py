@@ -12,7 +12,7 @@ from unrolled.models.language_model import LanguageModel, Nested, Words
 
 
 class Mixture(LanguageModel):
-    """Language models, of any kinds, and the weight of each; the state is the tuple of theirs.
+    """Language models of any kind, each with a weight; the state is the tuple of their states.
 
     weights: M numbers from 0 that sum to 1.
     """
@@ -34,18 +34,18 @@ class Mixture(LanguageModel):
 
     def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
         """See `LanguageModel`; ``(B, V)`` in float64."""
-        steps = [model.step(tokens, own) for model, own in zip(self.members(), state, strict=True)]
-        return self._mix([log_probs for log_probs, _ in steps]), tuple(own for _, own in steps)
+        steps = [model.step(tokens, inner) for model, inner in zip(self.members(), state, strict=True)]
+        return self._mix([log_probs for log_probs, _ in steps]), tuple(inner for _, inner in steps)
 
     def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
         """See `LanguageModel`; ``(B, T)`` in float64."""
-        found = [model.word_log_probs(batch, own) for model, own in zip(self.members(), state, strict=True)]
-        log_probs = self._mix([log_probs for log_probs, _ in found])
-        return log_probs.masked_fill(~batch.target_out_valid, 0), tuple(own for _, own in found)
+        scored = [model.word_log_probs(batch, inner) for model, inner in zip(self.members(), state, strict=True)]
+        log_probs = self._mix([log_probs for log_probs, _ in scored])
+        return log_probs.masked_fill(~batch.target_out_valid, 0), tuple(inner for _, inner in scored)
 
     def _mix(self, log_probs: Sequence[Tensor]) -> Tensor:
         """log sum_m exp(log lambda_m + log p_m), all of one shape."""
         weights = self.log_weights.split(1)
         return torch.logsumexp(
-            torch.stack([weight + each.double() for weight, each in zip(weights, log_probs, strict=True)]), dim=0
+            torch.stack([weight + log_p.double() for weight, log_p in zip(weights, log_probs, strict=True)]), dim=0
         )

@@ -2,7 +2,7 @@
 
 Letters: N any leading dimensions, D decoder size, C annotation size, E embedding size, V vocabulary.
 Each has ``hidden(features, embeddings) -> (N, R)`` and a last linear map ``output`` to ``(N, V)``, so that training can
-take the soft-max of the positions that count, all steps at once.
+compute the soft-max only at the positions that count, for all steps at once.
 """
 
 import torch
@@ -65,7 +65,7 @@ class MaxoutReadout(nn.Module):
 
 
 class LinearReadout(nn.Module):
-    """The write-up's readout: softmax(L2 [s; c]). ``embedding_size`` plays no part; every readout is built alike."""
+    """The write-up's readout: softmax(L2 [s; c]). ``embedding_size`` is ignored; all readouts are built alike."""
 
     def __init__(
         self,
@@ -81,7 +81,7 @@ class LinearReadout(nn.Module):
         self.output = nn.Linear(state_size + annotation_size, vocabulary_size)  # L2
 
     def hidden(self, features: Features, embeddings: Tensor) -> Tensor:
-        """[s; c]: ((N, D), (N, C)) -> (N, D + C). The previous word's embedding is not looked at."""
+        """[s; c]: ((N, D), (N, C)) -> (N, D + C). The previous word's embedding is not used."""
         s, c = features
         return self.dropout(torch.cat([s, c.to(s.dtype)], dim=-1))
 

@@ -1,4 +1,4 @@
-"""What a generator's state says about itself, and what can be done with any."""
+"""Per-sentence parts of a generator's state, and mapping a function over any state."""
 
 from collections.abc import Callable
 from typing import Any
@@ -7,14 +7,14 @@ from torch import Tensor
 
 
 class PerSentence(tuple):  # type: ignore[type-arg]
-    """A part of a state that belongs to the sentence: one row for all its hypotheses, whatever search does with them.
+    """Tensors of a state that belong to the sentence: one row for all its hypotheses, whatever search does with them.
 
-    In every way else a tuple of tensors, their first dimension the batch.
+    Otherwise an ordinary tuple of tensors whose first dimension is the batch.
     """
 
     __slots__ = ()
 
 
 def map_state(function: Callable[[Tensor], Tensor], state: Any) -> Any:
-    """The nested tuple of ``function`` of every tensor."""
-    return function(state) if isinstance(state, Tensor) else type(state)(map_state(function, part) for part in state)
+    """``state`` with ``function`` applied to every tensor."""
+    return function(state) if isinstance(state, Tensor) else type(state)(map_state(function, inner) for inner in state)

@@ -23,7 +23,7 @@ Nested = tuple[Any, ...]
 
 
 class SourceBatch(Protocol):
-    """What a translator reads of a batch."""
+    """What a translator reads from a batch."""
 
     @property
     def source(self) -> Tensor:
@@ -37,11 +37,11 @@ class SourceBatch(Protocol):
 
 
 class PairBatch(SourceBatch, Protocol):
-    """Pairs: T target words to predict in every row, and the one before each."""
+    """Pairs: T target words to predict in every row, and the word before each."""
 
     @property
     def target_in(self) -> Tensor:
-        """Token ids ``(B, T)``: <s> and the words but the last."""
+        """Token ids ``(B, T)``: <s> and all words except the last."""
         ...
 
     @property
@@ -78,7 +78,7 @@ class Translator(nn.Module):
 
     @property
     def attention(self) -> Attention | None:
-        """The decoder's, if it has one."""
+        """The decoder's attention, if it has one."""
         attention: Attention | None = getattr(self.decoder, "attention", None)
         return attention
 
@@ -100,9 +100,9 @@ class Translator(nn.Module):
         """Teacher forcing.
 
         ``source (B, S)``, CPU ``source_lengths (B,)``, ``target_in (B, T)`` beginning with <s>, bool ``counted
-        (B, T)``: the positions whose next word counts. ``known (B, T, S)``: a known alignment from which contexts are
-        read where a word is linked, see `known_alignment`. Returns the readout's hidden vectors at the N counted
-        positions ``(N, R)``, to be multiplied by ``readout.output``, and the attention weights ``(B, T, S)``.
+        (B, T)``: the positions whose next word counts. ``known (B, T, S)``: a known alignment that gives the contexts
+        of linked words, see `known_alignment`. Returns the readout's hidden vectors at the N counted positions
+        ``(N, R)``, the input of ``readout.output``, and the attention weights ``(B, T, S)``.
         """
         annotations, valid = self.encode(source, source_lengths)
         embeddings = self.embedding_dropout(self.target_embedding(target_in))
@@ -132,13 +132,13 @@ class Translator(nn.Module):
         """See `unrolled.models.trace.Recurrent`: the decoder's states; source and s_0 are constants."""
         with torch.no_grad():
             state = self.start(batch)
-        states, found = [], []
+        states, log_probs_of_words = [], []
         for word, following in zip(batch.target_in.unbind(1), batch.target_out.unbind(1), strict=True):
             log_probs, state = self.step(word, state)
             state = apart(state, self.decoder.recurrent(state)[0])
             states.append(self.decoder.recurrent(state))
-            found.append(log_probs.gather(1, following.unsqueeze(1)))
-        return Trace(states, torch.cat(found, dim=1))
+            log_probs_of_words.append(log_probs.gather(1, following.unsqueeze(1)))
+        return Trace(states, torch.cat(log_probs_of_words, dim=1))
 
 
 def translator(
@@ -159,10 +159,10 @@ def translator(
     tied_target_embeddings: bool,
     orthogonal: bool,
 ) -> Translator:
-    """Build a translator from its variants (``encoder``, ``decoder``, ...: still without sizes) and sizes.
+    """Build a translator from its variants (``encoder``, ``decoder``, ..., still without sizes) and sizes.
 
-    Sizes are numbers of units, ``encoder_size`` of one direction. Parameters come from torch's global random state.
-    UserError where decoder and attention, or readout and tied embeddings, do not go together.
+    Sizes are numbers of units; ``encoder_size`` is that of one direction. Parameters come from torch's global random
+    state. UserError if decoder and attention, or readout and tied embeddings, do not fit together.
     """
     if source_vocabulary is None:
         raise UserError(

@@ -10,7 +10,7 @@ from unrolled.models.fast.kernel import AttentionKernel
 from unrolled.models.fast.products import Product, add_outer, weight_gradient
 from unrolled.models.fast.squash import sigmoid_backward, tanh_, tanh_backward
 
-# The gates of the first steps are kept for the backward pass, up to this many bytes; the others are computed again.
+# The gates of the first steps are kept for the backward pass, up to this many bytes; the others are recomputed.
 KEPT_BYTES = 2**29
 
 
@@ -23,8 +23,8 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor, context: Tensor
 
 
 def attend_backward(dcontext: Tensor, dweights: Tensor | None, weights: Tensor, annotations: Tensor) -> Tensor:
-    """Gradients of context ``(B, C)`` and, from outside the step, of the weights ``(B, S)`` -> of the energies."""
-    # dalpha_j = dc^T h_j + what comes from outside
+    """Gradients of the context ``(B, C)`` and, from outside the step, of the weights ``(B, S)`` -> of the energies."""
+    # dalpha_j = dc^T h_j + the gradient from outside
     dalpha = torch.bmm(dcontext.to(annotations.dtype).unsqueeze(1), annotations.transpose(1, 2)).squeeze(1)
     dalpha = dalpha.to(weights.dtype) if dweights is None else dalpha + dweights
     # de_j = alpha_j (dalpha_j - sum_k alpha_k dalpha_k); padding has alpha = 0
@@ -33,7 +33,7 @@ def attend_backward(dcontext: Tensor, dweights: Tensor | None, weights: Tensor, 
 
 
 def annotations_gradient(dcontexts: Tensor, weights: Tensor, dtype: torch.dtype) -> Tensor:
-    """What the contexts ask of the annotations, all steps at once: dh_j = sum_t alpha_tj dc_t.
+    """The annotations' gradient through the contexts of all steps: dh_j = sum_t alpha_tj dc_t.
 
     ``(T, B, C)``, ``(T, B, S)`` -> ``(B, S, C)``, the product in ``dtype``.
     """
@@ -44,10 +44,10 @@ class BahdanauAttentionKernel(AttentionKernel):
     """e_j = v^T y_j, y_j = tanh(W s + k_j), alpha = softmax(e), c = sum_j alpha_j h_j.
 
     tanh x = 2 sigma(2 x) - 1, and torch's sigma takes a sixth of its tanh's time on a CPU. So with u_j = sigma(2 W s +
-    2 k_j) and y_j = 2 u_j - 1, e_j = 2 v^T u_j but for a constant over j, which the soft-max does not see.
+    2 k_j) and y_j = 2 u_j - 1, e_j = 2 v^T u_j up to a constant over j, which cancels in the soft-max.
 
     Inputs: W ``(A, Q)``, v ``(1, A)``, keys k ``(B, S, A)``, annotations h ``(B, S, C)``, valid ``(B, S)``.
-    Kept: 2 W s ``(T, B, A)``. u, ``(B, S, A)`` a step, is made again.
+    Kept: 2 W s ``(T, B, A)``. u, ``(B, S, A)`` per step, is recomputed.
     """
 
     def __init__(self, query: Tensor, energy: Tensor, keys: Tensor, annotations: Tensor, valid: Tensor) -> None:
@@ -119,8 +119,8 @@ class GRUAttentionKernel(AttentionKernel):
 
     Inputs: W ``(3A, Q)``, U_rz ``(2A, A)``, U ``(A, A)``, v_a ``(1, A)``, keys k ``(B, S, 3A)``, annotations h
     ``(B, S, C)``, valid ``(B, S)``, v_0 ``(B, S, A)``.
-    Kept: W s ``(T, B, 3A)``, v_0 ... v_T ``(B, S, A)`` each, and r, z, n ``(B, S, 3A)`` each of the first steps. One
-    tensor a step: one large block would be returned to the system and requested again at every update.
+    Kept: W s ``(T, B, 3A)``, v_0 ... v_T ``(B, S, A)`` each, and r, z, n ``(B, S, 3A)`` of each of the first steps. One
+    tensor per step: one large block would be returned to the system and requested again at every update.
     """
 
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
@@ -195,7 +195,7 @@ class GRUAttentionKernel(AttentionKernel):
         attend(energies, self.annotations, self.valid, context, weights)
 
     def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
-        """See the contract. ``dv`` comes in from step t + 1 as dv', without the energies' part, and leaves as dv."""
+        """See the contract. ``dv`` arrives from step t + 1 as dv', without the energies' gradient, and leaves as dv."""
         _, vs, gates = self._unpack()
         v, dv, g, dg = vs[t], self.dv, self.g, self.dg
         if t < len(gates):

@@ -15,7 +15,7 @@ from unrolled.models.fast.squash import sigmoid_backward, tanh_, tanh_backward
 
 
 class TanhCellKernel(CellKernel):
-    """h' = tanh(x + U h). Input: U ``(D, D)``. Kept: h' ``(T, B, D)``, as ``backward`` is given h only."""
+    """h' = tanh(x + U h). Input: U ``(D, D)``. Kept: h' ``(T, B, D)``, as ``backward`` only gets h."""
 
     gates = 1
 
@@ -208,7 +208,7 @@ class _UnrolledCell(torch.autograd.Function):
             states[0] = s
             for t in range(steps):
                 kernel.forward(t, x[t], states[t], states[t + 1])
-        # between forward and backward autograd holds all tensors, so that it frees them when they are done with
+        # between forward and backward autograd holds all tensors, so that it can free them after use
         ctx.dtype, ctx.size, ctx.kind, ctx.inputs = dtype, x.shape[2], type(kernel), len(inputs)
         ctx.save_for_backward(states, *inputs, *kernel.kept)
         return states.transpose(0, 1)

@@ -1,7 +1,7 @@
 """``models/decoder.py`` with its backward passes: ``CGRUDecoderKernel`` is the step of ``CGRUDecoder``, and so on.
 
-A decoder's step is made of kernels: of its attention, its cells and its linear layers. Read ``backward`` beside
-``forward``, from below.
+A decoder's step consists of kernels: those of its attention, its cells and its linear layers. ``backward`` mirrors
+``forward``, from the last line to the first.
 
 Letters: B batch, T target length, S source length, I input size, O output size, C annotation size, D decoder size,
 P size of the input products.
@@ -32,7 +32,7 @@ class LinearKernel(Kernel):
         self.weight = weight.to(dtype)
 
     def begin(self, steps: int, state: Tensor) -> None:
-        """Nothing to keep: whoever made x has it."""
+        """Nothing to keep: x is kept by whatever computed it."""
         self.product = Product(self.weight, rows=len(state), bias=self.bias)
 
     def begin_backward(self, steps: int, state: Tensor) -> None:
@@ -81,7 +81,7 @@ class DecoderKernel(Kernel):
             context.copy_(torch.where(self.linked[t], self.given[t], context))
 
     def attend_backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
-        """Gradients of c_t and alpha_t -> dquery ``(B, Q)``; a given context asks nothing of the attention."""
+        """Gradients of c_t and alpha_t -> dquery ``(B, Q)``; a given context sends no gradient to the attention."""
         if self.linked is not None and self.dgiven is not None:
             torch.mul(dcontext, self.linked[t], out=self.dgiven[t])
             dcontext = dcontext.masked_fill(self.linked[t], 0)

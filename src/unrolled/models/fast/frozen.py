@@ -1,4 +1,4 @@
-"""Linear layers while no weight changes, as during a search: each weight is packed once for all steps."""
+"""Linear layers while weights do not change, as during a search: each weight is packed once for all steps."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -9,12 +9,12 @@ from torch import Tensor, nn
 from unrolled.models.fast.products import Packed, pack, product_dtype
 
 ROWS = 64
-"""For which packing is laid out; it serves any number."""
+"""The number of rows that packing is optimised for; any number works."""
 
 
 @contextmanager
 def frozen(models: Iterable[nn.Module]) -> Iterator[None]:
-    """Within, the linear layers of ``models`` keep the weights, and autocast's dtype, that they have at the beginning.
+    """Within it, the linear layers of ``models`` keep the weights and autocast's dtype that they have at the beginning.
 
     For use without gradients.
     """

@@ -3,9 +3,9 @@
 Letters: T steps, B batch, I input size, D state size, S source length, C annotation size, Q query size.
 
 A kernel is one part of a step (a cell, an attention, a linear map) for all steps of one call. ``forward(t, ...)`` runs
-step t and keeps what the backward pass needs; ``backward(t, ...)`` takes the gradients of its outputs to those of its
-inputs, t running backwards; ``gradients`` then gives those of everything that is the same in all steps, where it can by
-one product over all of them. In the code ``dx`` is the gradient of the loss in x.
+step t and keeps what the backward pass needs; ``backward(t, ...)`` computes the gradients of its inputs from those of
+its outputs, with t descending; ``gradients`` then returns those of everything that all steps share, if possible by one
+product over all of them. In the code ``dx`` is the gradient of the loss with respect to x.
 """
 
 import torch
@@ -15,8 +15,9 @@ from torch import Tensor
 class Kernel:
     """The contract; see the top of the file.
 
-    ``inputs``: the tensors, the same in all steps, that ``gradients`` answers for, in this order.
-    ``kept``: what the forward pass keeps for the backward pass. Between the two, autograd holds both, to free them.
+    ``inputs``: the tensors, the same in all steps, whose gradients ``gradients`` returns, in this order.
+    ``kept``: what the forward pass keeps for the backward pass. Between the two, autograd holds both, so that it can
+    free them.
     """
 
     def __init__(self, *inputs: Tensor) -> None:
@@ -24,7 +25,7 @@ class Kernel:
         self.kept: tuple[Tensor, ...] = ()
 
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
-        """Name the inputs, the weights of products in ``dtype``. ``state`` is any state ``(B, D)``, for its kind."""
+        """Name the inputs, weights of products in ``dtype``. ``state``: any state ``(B, D)``, for its dtype."""
         raise NotImplementedError
 
     def begin(self, steps: int, state: Tensor) -> None:
@@ -55,7 +56,7 @@ class CellKernel(Kernel):
 
 
 class AttentionKernel(Kernel):
-    """An attention, its memory kept inside. ``annotations (B, S, C)`` are there from ``begin`` on."""
+    """An attention, which holds its memory. ``annotations (B, S, C)`` are available from ``begin`` on."""
 
     annotations: Tensor
 

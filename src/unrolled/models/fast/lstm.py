@@ -1,7 +1,7 @@
-"""torch's own LSTM, fused on CPU and GPU, in whatever precision this machine can run it.
+"""torch's LSTM, fused on CPU and GPU, in a precision that this machine supports.
 
-Under autocast oneDNN is asked for a bfloat16 LSTM, which it does not have for CPUs without AVX-512. Whether there is
-one is tried on a small example; where there is none, float32 takes its place, which on such a CPU is faster too.
+Autocast asks oneDNN for a bfloat16 LSTM, which it does not have for CPUs without AVX-512. This is checked once on a
+small example; if there is none, float32 is used, which is also faster on such a CPU.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ from torch import Tensor
 def lstm(
     inputs: Tensor, start: tuple[Tensor, Tensor], weights: list[Tensor], *, training: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``(B, T, I)``, h and c ``(1, B, H)``, weights as `torch.lstm` has them -> ``(B, T, H)``, the last h and c."""
+    """``(B, T, I)``, h and c ``(1, B, H)``, weights as for `torch.lstm` -> ``(B, T, H)``, the last h and c."""
     device = inputs.device.type
     if device != "cpu" or not torch.is_autocast_enabled(device) or runs(torch.get_autocast_dtype(device)):
         return _lstm(inputs, start, weights, training)

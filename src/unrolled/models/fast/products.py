@@ -1,6 +1,6 @@
-"""Matrix products whose precision is their weight's, while states, sums and gradients keep their own.
+"""Matrix products in the precision of their weight, while states, sums and gradients keep theirs.
 
-Under autocast the product alone is lowered. N rows, I inputs, O outputs, T steps, B batch.
+Under autocast only the product has lower precision. N rows, I inputs, O outputs, T steps, B batch.
 
 On a CPU with oneDNN a weight is reordered (packed) once for many products. oneDNN keeps it in blocks that fit its inner
 loop; with few rows, as in a recurrence, such a product takes two thirds of ``torch.mm``'s time. torch has these
@@ -16,7 +16,7 @@ from torch.nn import functional
 
 
 def product_dtype(weight: Tensor) -> torch.dtype:
-    """What products with ``weight`` run in: autocast's dtype where it is on and the weight is float32."""
+    """The dtype of products with ``weight``: autocast's dtype if it is on and the weight is float32."""
     device = weight.device.type
     if torch.is_autocast_enabled(device) and weight.dtype == torch.float32:
         return torch.get_autocast_dtype(device)
@@ -70,7 +70,7 @@ class Packed:
 
 
 def pack(weight: Tensor, bias: Tensor | None, rows: int) -> Packed | None:
-    """W ``(O, I)`` for products with about ``rows`` rows; None where there is nothing to gain or no way to do it."""
+    """W ``(O, I)`` for products with about ``rows`` rows; None if packing is impossible or useless."""
     plain = type(weight) in (Tensor, nn.Parameter)
     if not plain or weight.device.type != "cpu" or not torch.backends.mkldnn.enabled or rows == 0:
         return None

@@ -10,9 +10,9 @@ def tanh_(x: Tensor) -> Tensor:
 
 
 def tanh(x: Tensor) -> Tensor:
-    """tanh x, by ``tanh_`` in the place of x where that is quicker and nothing else will need x: in inference on a CPU.
+    """tanh x, by ``tanh_`` in place if that is faster and nothing else needs x: in inference on a CPU.
 
-    Not in half precision, whose 2 sigma - 1 would be coarse near 0.
+    Not in half precision, whose 2 sigma - 1 would be inaccurate near 0.
     """
     quick = x.device.type == "cpu" and x.dtype.itemsize >= 4 and not torch.is_grad_enabled()
     return tanh_(x) if quick else torch.tanh(x)
