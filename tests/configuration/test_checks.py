@@ -1,0 +1,54 @@
+"""Ways to train that an objective cannot use are refused before anything is built."""
+
+import pytest
+from omegaconf import OmegaConf
+
+from unrolled.configuration.checks import check_training
+from unrolled.errors import UserError
+
+SOUND = {
+    "objective": {"kind": "translation"},
+    "optimizer": {"lr": 0.1},
+    "schedule": {"_target_": "x"},
+    "trainer": {"precision": "32-true", "gradient_clip_val": None, "accumulate_grad_batches": 1},
+    "choices": {"model": "mine"},
+}
+
+
+def config(**changes):
+    made = OmegaConf.create(SOUND)
+    for name, value in changes.items():
+        OmegaConf.update(made, name.replace("__", "."), value, merge=False, force_add=True)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"optimizer": {}}, "optimizer=none"),
+        ({"schedule": {}}, "schedule=none"),
+        ({"trainer__precision": "bf16-true"}, "bf16-mixed"),
+    ],
+)
+def test_gradients_need_an_optimiser_and_whole_weights(changes, words):
+    check_training(config(), 2)
+    with pytest.raises(UserError, match=words):
+        check_training(config(**changes), 1)
+
+
+COUNTING = {"objective__kind": "counting", "optimizer": {}, "schedule": {}}
+
+
+@pytest.mark.parametrize(
+    ("changes", "processes", "word"),
+    [
+        ({"optimizer": {"lr": 1}}, 1, "optimizer"),
+        ({"trainer__gradient_clip_val": 1.0}, 1, "gradient_clip_val"),
+        ({"trainer__accumulate_grad_batches": 2}, 1, "accumulate_grad_batches"),
+        ({}, 2, "hardware=cpu"),
+    ],
+)
+def test_counting_has_no_gradients_and_one_process(changes, processes, word):
+    check_training(config(**COUNTING), 1)
+    with pytest.raises(UserError, match=word):
+        check_training(config(**COUNTING | changes), processes)

@@ -1,0 +1,60 @@
+"""How a command ends: 0, 2 with one line for a user's mistake, 130 when interrupted; what we broke is raised."""
+
+import sys
+
+import pytest
+
+from unrolled.configuration.command import command
+from unrolled.configuration.jobs import RESOLVED
+from unrolled.errors import UserError
+
+
+@pytest.fixture
+def ended(tmp_path, monkeypatch, capsys):
+    """Runs a task as one of several processes of a run does: status, and what was written to stderr."""
+    (tmp_path / "config.yaml").write_text("seed: 7\n", encoding="utf-8")
+    monkeypatch.setenv(RESOLVED, str(tmp_path / "config.yaml"))
+    monkeypatch.setenv("HYDRA_FULL_ERROR", "0")
+    monkeypatch.setattr(sys, "argv", ["src/train.py"])
+
+    def run(task):
+        status = 0
+        try:
+            command("train")(task)()
+        except SystemExit as end:
+            status = end.code
+        return status, capsys.readouterr().err
+
+    return run
+
+
+def fails(problem):
+    def task(config):
+        raise problem
+
+    return task
+
+
+def test_a_process_of_a_run_takes_its_configuration_from_the_file(ended):
+    seen = []
+    assert ended(lambda config: seen.append(config.seed)) == (0, "")
+    assert seen == [7]
+
+
+def test_a_mistake_is_one_line_with_the_script_s_name(ended):
+    assert ended(fails(UserError("seed=x: give a number"))) == (2, "train.py: seed=x: give a number\n")
+
+
+def test_an_interruption_is_130(ended):
+    assert ended(fails(KeyboardInterrupt()))[0] == 130
+
+
+def test_a_full_disk_is_1(ended):
+    status, said = ended(fails(OSError(28, "No space left on device", "run/last.ckpt")))
+    assert (status, said.count("\n")) == (1, 1)
+    assert "run/last.ckpt" in said
+
+
+def test_what_we_broke_is_raised(ended):
+    with pytest.raises(ZeroDivisionError):
+        ended(lambda config: 1 / 0)

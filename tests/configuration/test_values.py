@@ -1,0 +1,64 @@
+"""Configurations of run folders, and the values that conf/ interpolates."""
+
+import os
+
+import pytest
+from omegaconf import OmegaConf
+
+from unrolled.configuration.values import load_runs, read_config, register_resolvers, resolved, run_folders, to_yaml
+from unrolled.errors import UserError
+
+
+def test_what_is_no_run_folder_is_said(tmp_path):
+    with pytest.raises(UserError, match=r"run=\.\.\. is missing"):
+        read_config(None)
+    with pytest.raises(UserError, match=r"config\.yaml"):
+        read_config(str(tmp_path))
+
+
+def test_one_run_is_a_list_of_one_and_none_is_a_mistake():
+    assert run_folders(OmegaConf.create({"run": "a"})) == ["a"]
+    assert run_folders(OmegaConf.create({"runs": ["a", "b"]}), "runs") == ["a", "b"]
+    with pytest.raises(UserError, match=r"runs=\[\]"):
+        run_folders(OmegaConf.create({"runs": []}), "runs")
+
+
+def test_what_is_written_holds_without_what_it_was_made_from():
+    register_resolvers()
+    config = OmegaConf.create({"size": 3, "model": {"size": "${size}"}, "path": "${absolute:a}"})
+    again = OmegaConf.create(to_yaml(config))
+    assert OmegaConf.to_container(again, resolve=False) == {
+        "size": 3,
+        "model": {"size": 3},
+        "path": os.path.abspath("a"),
+    }
+    with pytest.raises(Exception, match="size"):
+        resolved(OmegaConf.create({"size": "???"}))
+
+
+def test_paths_hold_in_any_folder(tmp_path, monkeypatch):
+    register_resolvers()
+    monkeypatch.chdir(tmp_path)
+    paths = {"one": "${absolute:a.txt}", "two": "${absolute:[a.txt,/b.txt]}", "none": "${absolute:null}"}
+    found = resolved(OmegaConf.create(paths))
+    assert found == {"one": f"{tmp_path}/a.txt", "two": [f"{tmp_path}/a.txt", "/b.txt"], "none": None}
+
+
+def test_a_resumed_run_stays_in_its_folder(tmp_path):
+    register_resolvers()
+    folder = OmegaConf.create({"resume": None, "folder": "${run_folder:${resume},new}"})
+    assert folder.folder == "new"
+    folder.resume = str(tmp_path)
+    assert folder.folder == str(tmp_path)
+    folder.resume = str(tmp_path / "nowhere")
+    assert folder.folder == "."
+
+
+def test_a_damaged_configuration_leaves_a_run_incomplete(tmp_path):
+    for name, text in (("sound", "seed: 1\n"), ("torn", "seed: [1\n"), ("empty", ""), ("list", "- 1\n")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "config.yaml").write_text(text, encoding="utf-8")
+        (tmp_path / name / "results.json").write_text('{"status": "completed"}', encoding="utf-8")
+    found = {run.folder.name: run.status for run in load_runs(str(tmp_path))}
+    assert found["sound"] == "completed"
+    assert found["torn"] == found["list"] != "completed"

@@ -1,0 +1,40 @@
+"""What a run folder says of how its run ended, and what a new training in it removes."""
+
+import pytest
+
+from unrolled.errors import UserError
+from unrolled.runs.results import write_results
+from unrolled.runs.resume import LAST, begin, check_resumable, last_checkpoint, moved, status
+
+
+def test_a_run_that_was_killed_has_no_status(tmp_path):
+    assert status(tmp_path) is None
+    (tmp_path / "results.json").write_text("{}", encoding="utf-8")
+    assert status(tmp_path) is None
+    write_results(tmp_path, {"status": "completed"})
+    assert status(tmp_path) == "completed"
+
+
+def test_a_diverged_run_is_not_resumed(tmp_path):
+    write_results(tmp_path, {"status": "interrupted"})
+    check_resumable(tmp_path)
+    write_results(tmp_path, {"status": "diverged"})
+    with pytest.raises(UserError, match=r"optimizer\.lr"):
+        check_resumable(tmp_path)
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_a_new_training_leaves_no_trace_of_the_one_before(resume, tmp_path):
+    (tmp_path / LAST).parent.mkdir()
+    (tmp_path / LAST).write_bytes(b"state")
+    write_results(tmp_path, {"status": "interrupted"})
+    begin(tmp_path, "seed: 1\n", resume=resume)
+    assert (tmp_path / "config.yaml").read_text(encoding="utf-8") == "seed: 1\n"
+    assert last_checkpoint(tmp_path) == (tmp_path / LAST if resume else None)
+    assert status(tmp_path) == ("interrupted" if resume else None)
+
+
+def test_paths_in_a_folder_move_with_it_and_others_do_not():
+    node = {"/a/run": ["/a/run/best.ckpt", "/a/runs/other", "/a/run", 3, None], "name": "in /a/run"}
+    here = {"/b": ["/b/best.ckpt", "/a/runs/other", "/b", 3, None], "name": "in /a/run"}
+    assert moved(node, "/a/run", "/b") == here

@@ -1,0 +1,112 @@
+"""When a training is saved, and what ends it. That it resumes bit by bit: tests/commands/test_train_resume.py."""
+
+import random
+import signal
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from unrolled.errors import UserError
+from unrolled.training.callbacks import saving
+from unrolled.training.callbacks.saving import SaveProgress
+
+
+class Trainer(SimpleNamespace):
+    """What SaveProgress asks of Lightning's, with 7 batches an epoch and no validation in the middle of one."""
+
+    def __init__(self, **changes):
+        usual = {"global_step": 0, "accumulate_grad_batches": 1, "max_steps": -1, "num_training_batches": 7}
+        usual |= {"val_check_batch": None, "world_size": 1, "validating": False, "saved": []}
+        super().__init__(**usual | changes)
+        self.strategy = SimpleNamespace(reduce_boolean_decision=lambda decision, all: decision)
+
+    def save_checkpoint(self, path):
+        self.saved.append(self.global_step)
+
+
+def saved_steps(trainer, *, batches=7, **options):
+    """The steps at which an epoch of ``batches`` was saved."""
+    callback = SaveProgress(**{"path": "last.ckpt", "minutes": None, "steps": None} | options)
+    callback.on_train_start(trainer, None)
+    try:
+        for batch in range(batches):
+            callback.on_train_batch_start(trainer, None, None, batch)
+            trainer.global_step += (batch + 1) % trainer.accumulate_grad_batches == 0
+    finally:
+        callback.on_train_end(trainer, None)
+    return trainer.saved
+
+
+@pytest.mark.parametrize(
+    ("trainer", "options", "steps"),
+    [
+        ({}, {}, [6]),  # before the epoch's last batch, which a validation follows
+        ({}, {"steps": 1}, [1, 2, 3, 4, 5, 6]),
+        ({}, {"steps": 3}, [3, 6]),
+        ({"val_check_batch": 3}, {}, [2, 5, 6]),
+        ({"max_steps": 5}, {}, [4, 6]),
+        ({"accumulate_grad_batches": 2}, {"steps": 1}, [1, 2, 3]),  # gradients are in no checkpoint
+    ],
+)
+def test_it_is_saved_as_often_as_asked_and_before_a_validation(trainer, options, steps):
+    assert saved_steps(Trainer(**trainer), **options) == steps
+
+
+def test_it_is_saved_when_minutes_have_passed(monkeypatch):
+    trainer = Trainer(num_training_batches=100)
+    monkeypatch.setattr(saving.time, "monotonic", lambda: 40.0 * trainer.global_step)
+    assert saved_steps(trainer, minutes=1.0, batches=6) == [2, 4]
+
+
+@pytest.mark.parametrize("option", [{"minutes": 0}, {"steps": -1}])
+def test_never_is_null(option):
+    with pytest.raises(UserError, match="null"):
+        SaveProgress(**{"path": "x", "minutes": None, "steps": None} | option)
+
+
+@pytest.mark.parametrize(
+    ("sign", "ends"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)], ids=["SIGINT", "SIGTERM"]
+)
+def test_a_signal_waits_for_the_batch_and_saves(sign, ends):
+    trainer = Trainer(num_training_batches=100, global_step=4)
+    callback = SaveProgress(path="last.ckpt", minutes=None, steps=None)
+    old = signal.signal(sign, lambda *_: None)  # somebody listens
+    try:
+        callback.on_train_start(trainer, None)
+        signal.raise_signal(sign)
+        assert trainer.saved == []
+        trainer.global_step = 5
+        with pytest.raises(ends):
+            callback.on_train_batch_start(trainer, None, None, 5)
+        assert trainer.saved == [5]
+        callback.on_exception(trainer, None, KeyboardInterrupt())
+    finally:
+        signal.signal(sign, old)
+
+
+def test_in_a_validation_a_signal_ends_at_once():
+    trainer = Trainer()
+    callback = SaveProgress(path="last.ckpt", minutes=None, steps=None)
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        callback.on_train_start(trainer, None)
+        trainer.validating = True
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+        callback.on_train_end(trainer, None)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def test_random_numbers_go_on_where_they_were():
+    def drawn():
+        return torch.rand(3).tolist(), np.random.rand(3).tolist(), [random.random() for _ in range(3)]  # noqa: NPY002
+
+    state = saving._random_state()
+    expected = drawn()
+    assert drawn() != expected
+    saving._restore_random_state(state)
+    assert drawn() == expected

@@ -1,0 +1,82 @@
+"""metrics.csv: every row once, new columns whenever they come, and cut to where a checkpoint was written."""
+
+import csv
+
+import pytest
+
+from unrolled.training.loggers.csv import Curves, CurvesWriter
+
+
+def read(folder):
+    with (folder / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        return [{name: value for name, value in row.items() if value} for row in csv.DictReader(file)]
+
+
+def log(writer, *rows):
+    for step, row in rows:
+        writer.log_metrics(row, step)
+    writer.save()
+
+
+@pytest.fixture
+def writer(tmp_path):
+    return CurvesWriter(str(tmp_path))
+
+
+def test_a_column_may_come_late(writer, tmp_path):
+    log(writer, (1, {"train/loss": 3.0}))
+    log(writer, (2, {"train/loss": 2.5}), (2, {"val/bleu": 7.5}))
+    log(writer, (3, {"train/loss": 2.0}))
+    assert read(tmp_path) == [
+        {"step": "1", "train/loss": "3.0"},
+        {"step": "2", "train/loss": "2.5"},
+        {"step": "2", "val/bleu": "7.5"},
+        {"step": "3", "train/loss": "2.0"},
+    ]
+
+
+def test_what_came_after_the_checkpoint_is_cut_off(writer, tmp_path):
+    log(writer, (1, {"train/loss": 3.0}))
+    writer.log_metrics({"train/loss": 2.5}, 2)
+    mark = writer.mark()  # with what was not yet written
+    at_mark = (tmp_path / "metrics.csv").read_bytes()
+    log(writer, (3, {"train/loss": 2.0}), (3, {"val/bleu": 7.5}))
+
+    again = CurvesWriter(str(tmp_path))
+    again.go_on(mark)
+    assert (tmp_path / "metrics.csv").read_bytes() == at_mark
+    log(again, (3, {"train/loss": 1.5}))
+    assert [row["train/loss"] for row in read(tmp_path)] == ["3.0", "2.5", "1.5"]
+
+
+def test_what_was_logged_before_going_on_is_kept(writer, tmp_path):
+    log(writer, (1, {"train/loss": 3.0}))
+    mark = writer.mark()
+    again = CurvesWriter(str(tmp_path))
+    again.log_metrics({"train/loss": 9.0}, 2)
+    again.go_on(mark)
+    again.save()
+    assert [row["train/loss"] for row in read(tmp_path)] == ["3.0", "9.0"]
+
+
+def test_a_file_that_is_gone_begins_anew(writer, tmp_path):
+    log(writer, (1, {"train/loss": 3.0}))
+    mark = writer.mark()
+    (tmp_path / "metrics.csv").unlink()
+    again = CurvesWriter(str(tmp_path))
+    again.go_on(mark)
+    log(again, (2, {"train/loss": 2.0}))
+    assert read(tmp_path) == [{"step": "2", "train/loss": "2.0"}]
+
+
+def test_a_new_training_overwrites_the_curves_of_another(writer, tmp_path):
+    log(writer, (1, {"train/loss": 3.0}), (2, {"train/loss": 2.0}))
+    log(CurvesWriter(str(tmp_path)), (1, {"train/loss": 5.0}))
+    assert read(tmp_path) == [{"step": "1", "train/loss": "5.0"}]
+
+
+def test_the_file_is_in_the_run_folder_itself(tmp_path):
+    curves = Curves(str(tmp_path / "run"))
+    curves.log_metrics({"train/loss": 1.0}, 4)
+    curves.save()
+    assert read(tmp_path / "run") == [{"step": "4", "train/loss": "1.0"}]
