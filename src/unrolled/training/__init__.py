@@ -1,1 +1,1 @@
-"""Training: objectives, losses, schedules, the run itself. With data/module.py the only room that knows Lightning."""
+"""Training: objectives, losses, schedules, the run. Besides data/module.py, the only room that knows Lightning."""

@@ -1,4 +1,4 @@
-"""Teaching the attention: known alignments, and weights that share the source out.
+"""Teaching the attention: by known alignments, and by a penalty on uneven use of the source.
 
 Letters: B batch, T target length, S source length. alpha are the model's weights ``(B, T, S)``, a the known alignment
 ``(B, T, S)``: the weights of a linked target word sum to 1, those of an unlinked one are 0. All sums are over a batch.
@@ -13,7 +13,7 @@ from torch import Tensor
 from unrolled.errors import NOT_NEGATIVE, Numbers, UserError, check
 from unrolled.models.translator import Translator
 
-SMALLEST = 1e-20  # of a weight's logarithm: no more than 46 nats for what soft-max has rounded to nothing
+SMALLEST = 1e-20  # weights are raised to this: at most 46 nats if soft-max has rounded a weight to 0
 
 
 def cross_entropy(weights: Tensor, known: Tensor) -> Tensor:
@@ -28,10 +28,10 @@ def squared_error(weights: Tensor, known: Tensor) -> Tensor:
 
 
 def doubly_stochastic(weights: Tensor, counted: Tensor, source_valid: Tensor) -> Tensor:
-    """sum_j (T/S - sum_i alpha_ij)^2: every source position is to get its share (Xu et al. 2015, eq 14, has T/S = 1).
+    """sum_j (T/S - sum_i alpha_ij)^2: every source position should get its share (Xu et al. 2015, eq 14, has T/S = 1).
 
     bool ``counted (B, T)`` and ``source_valid (B, S)``: the real positions, T and S their numbers. dl4mt's alpha_c is
-    the weight of this sum, with T/S rounded down to a whole number, and padding in it.
+    the weight of this sum, with T/S rounded down to a whole number, and including padding.
     """
     received = (weights * counted.unsqueeze(2)).sum(dim=1)
     share = counted.sum(dim=1, keepdim=True) / source_valid.sum(dim=1, keepdim=True)
@@ -42,10 +42,9 @@ def doubly_stochastic(weights: Tensor, counted: Tensor, source_valid: Tensor) ->
 class Supervision:
     """How a translator learns from known alignments.
 
-    source: where they are from, see `unrolled.data.known_alignments`. replace: in training, contexts are read from
-    them. distance: between the model's weights and theirs, ``weight`` times of which is added to the loss; ``decay`` is
-    the factor by which the weight falls after every epoch. UserError: a weight or decay that is none, a choice that
-    teaches nothing.
+    source: their origin, see `unrolled.data.known_alignments`. replace: in training, they give the contexts. distance:
+    between the model's weights and theirs, added to the loss with factor ``weight``, which is multiplied by ``decay``
+    after every epoch. UserError: an invalid weight or decay, a choice that teaches nothing.
     """
 
     source: str
@@ -55,7 +54,7 @@ class Supervision:
     decay: float
 
     def __post_init__(self) -> None:
-        """Refuse what makes no sense."""
+        """Refuse values that make no sense."""
         check("alignment.weight", self.weight, NOT_NEGATIVE)
         check("alignment.decay", self.decay, Numbers(above=0, most=1))
         if self.weight == 0 and not self.replace:
@@ -67,7 +66,7 @@ class Supervision:
 
 
 def check_supervision(model: Translator, supervision: Supervision | None, penalty: float) -> None:
-    """UserError: a penalty that is no weight; a model that has no attention to be taught."""
+    """UserError: an invalid ``penalty``; a model without attention."""
     check("objective.doubly_stochastic", penalty, NOT_NEGATIVE)
     if model.attention is not None:
         return

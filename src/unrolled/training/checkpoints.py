@@ -1,4 +1,4 @@
-"""How Lightning writes checkpoints here: through `files`, beside their place, where it would move them across disks."""
+"""How Lightning writes checkpoints here: through `files`, within the same folder, never moved across disks."""
 
 import io
 from pathlib import Path
@@ -11,10 +11,10 @@ from unrolled.files import write_bytes
 
 
 class WholeCheckpoints(TorchCheckpointIO):
-    """The checkpoint that was there stays until the new one is whole and on the disk."""
+    """Keeps the old checkpoint until the new one is complete and on the disk."""
 
     def save_checkpoint(self, checkpoint: dict[str, Any], path: Any, storage_options: Any | None = None) -> None:
-        """Write ``checkpoint`` to the file ``path``. OSError, as of a full disk: nothing has changed."""
+        """Write ``checkpoint`` to the file ``path``. OSError, e.g. for a full disk: the old file is unchanged."""
         content = io.BytesIO()
         torch.save(checkpoint, content)
         write_bytes(Path(path), content.getbuffer())

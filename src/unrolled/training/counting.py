@@ -1,4 +1,4 @@
-"""Training by counting: one pass over the text, then probabilities from how often its n-grams came."""
+"""Training by counting: one pass over the text, then probabilities from the counts of its n-grams."""
 
 import logging
 import time
@@ -23,24 +23,24 @@ FULL_PRECISION = ("32-true", "64-true", "bf16-mixed")  # the table is not rounde
 
 
 class NothingToOptimise(Optimizer):
-    """Its steps change nothing. By them Lightning knows how many batches there were."""
+    """An optimiser whose steps change nothing; Lightning counts them to know the number of batches."""
 
     def __init__(self, parameters: Any) -> None:
         super().__init__(parameters, {})
 
     def step(self, closure: Callable[[], Any] | None = None) -> None:  # type: ignore[override]
-        """Pass a batch."""
+        """Count a batch."""
 
 
-def sentences_of_rows(parts: list[Tensor]) -> Tensor:
-    """What a continuous text has said ``(B, T)`` at a time, its rows one after the other: sentences with <s>, </s>.
+def sentences_of_rows(batches: list[Tensor]) -> Tensor:
+    """A continuous text from its batches ``(B, T)``, row after row, as sentences with <s> and </s>.
 
-    Each row goes on where the one before it ended, once all of the text has been said.
+    Once the text is complete, each row continues where the previous one ended.
     """
-    text = torch.cat(parts, dim=1).flatten()
+    text = torch.cat(batches, dim=1).flatten()
     text = text[text != PAD]
     begins = torch.cat([torch.ones(1, dtype=torch.bool), text[:-1] == EOS])
-    # a <s> goes before every word that begins a sentence
+    # insert <s> before every word that begins a sentence
     sentences = text.new_full((len(text) + int(begins.sum()),), BOS)
     sentences[torch.arange(len(text)) + begins.cumsum(0)] = text
     return sentences
@@ -49,7 +49,7 @@ def sentences_of_rows(parts: list[Tensor]) -> Tensor:
 class Counting(LanguageModeling):
     """p(sentence) from counts: collects the target side in its first epoch, estimates before every validation.
 
-    Validates and tests as `LanguageModeling` does.
+    Validates and tests like `LanguageModeling`.
     """
 
     model: NgramLanguageModel  # type: ignore[assignment]
@@ -65,18 +65,18 @@ class Counting(LanguageModeling):
         )
         self.automatic_optimization = False
         self._tokens: list[Tensor] = []
-        self._estimated = 0  # batches that the model knows
+        self._estimated = 0  # batches that the model's estimates include
         self._impossible = 0
 
     def on_fit_start(self) -> None:
-        """UserError: several processes, of which each would have its own counts; or half precision."""
+        """UserError: several processes, each of which would have its own counts; half precision."""
         if self.trainer.world_size > 1:
             raise UserError(f"n-grams are counted by one process, not by {self.trainer.world_size}: take hardware=cpu")
         if self.trainer.precision not in FULL_PRECISION:
             raise UserError(f"trainer.precision={self.trainer.precision} would round probabilities: omit it")
 
     def on_train_epoch_start(self) -> None:
-        """Forget what was counted: another epoch has the same sentences."""
+        """Forget all counts: every epoch has the same sentences."""
         self._tokens, self._estimated = [], 0
 
     def training_step(self, batch: Batch | StreamBatch, batch_index: int) -> None:  # type: ignore[override]
@@ -88,11 +88,11 @@ class Counting(LanguageModeling):
         optimizer.step()
 
     def on_train_epoch_end(self) -> None:
-        """Estimate, if no validation has done so."""
+        """Estimate, unless a validation has done so."""
         self._estimate()
 
     def on_validation_epoch_start(self) -> None:
-        """Estimate from what is counted so far."""
+        """Estimate from the counts so far."""
         self._estimate()
         super().on_validation_epoch_start()
 
@@ -110,7 +110,7 @@ class Counting(LanguageModeling):
     # Measuring
 
     def loss(self, batch: Batch | StreamBatch) -> TokenLoss:
-        """-log p(x_1 ... x_T </s>), looked up. A line of a continuous text too knows nothing of those before it."""
+        """-log p(x_1 ... x_T </s>), looked up. Even in a continuous text, lines are independent of each other."""
         log_probs, state = self.model.word_log_probs(batch, self._state(batch))
         self._carry(batch, state)
         self._impossible += int((log_probs == -torch.inf).sum())

@@ -33,7 +33,7 @@ class LanguageModeling(Objective):
         self._carried: dict[str, Any] = {}
 
     def loss(self, batch: Batch | StreamBatch) -> TokenLoss:
-        """-log p(x_1 ... x_T </s>), every word given the ones before it."""
+        """-log p(x_1 ... x_T </s>), each word given all previous ones."""
         tracer = Tracer()
         traced = [tracer] if self.training and self.gradient_regularization else []
         hidden, state = self.model(batch.target_in, self._state(batch), *traced)
@@ -61,15 +61,15 @@ class LanguageModeling(Objective):
             self._carried[self._phase] = map_state(Tensor.detach, state)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """The state that training carries, of every rank, so that it goes on as if it had not stopped."""
+        """Save the state that training carries, for every rank, so that a resumed training continues exactly."""
         if "training" in self._carried:
             checkpoint["carried"] = self.gather(map_state(Tensor.cpu, self._carried["training"]))
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Carry on what was saved."""
+        """Restore the state that training carries."""
         if "carried" in checkpoint and self._trainer is not None:
             state = checkpoint["carried"][self.trainer.global_rank]
-            self._carried["training"] = map_state(lambda part: part.to(self.device), state)
+            self._carried["training"] = map_state(lambda tensor: tensor.to(self.device), state)
 
     def _smoothing(self) -> float:
         return self.label_smoothing if self.training else 0.0
@@ -83,7 +83,7 @@ class LanguageModeling(Objective):
         self._evaluate_likelihood(batch)
 
     def on_validation_epoch_end(self) -> None:
-        """Log val/loss (nats a token) and val/perplexity."""
+        """Log val/loss (nats per token) and val/perplexity."""
         self._log_likelihood("val")
         self._log_merit()
 

@@ -1,8 +1,8 @@
-"""Import this before Lightning, and Lightning comes without what nothing here uses: torchmetrics, but for two classes.
+"""Import this before Lightning, and Lightning loads without most of torchmetrics, which nothing here uses.
 
-Lightning needs ``torchmetrics.Metric`` and ``MetricCollection`` for its annotations. The package's own ``__init__``
-imports all metrics there are and, where it is installed for something else, SciPy: a quarter of the start. Here it is
-run at the first other name that somebody asks for.
+Lightning needs ``torchmetrics.Metric`` and ``MetricCollection`` for its annotations. The package's ``__init__`` imports
+all its metrics and, if it happens to be installed, SciPy: a quarter of the start-up time. Here it is run only when some
+other name is requested.
 """
 
 import importlib
@@ -35,7 +35,7 @@ def _import() -> None:
         importlib.import_module(f"{NAME}.utilities")  # it and metric import each other; this order works
         for name, module in NEEDED.items():
             setattr(package, name, getattr(importlib.import_module(f"{NAME}.{module}"), name))
-    except (ImportError, AttributeError):  # another version: as it is, then
+    except (ImportError, AttributeError):  # another version: import it as usual
         for name in [name for name in sys.modules if name.partition(".")[0] == NAME]:
             del sys.modules[name]
 

@@ -7,8 +7,8 @@ word w_n:
     dL/dl_nv = softmax(l_n)_v - (1 - e) [v = w_n] - e/V =: g_nv
     dL/dh_n = sum_v g_nv W_v,    dL/dW_v = sum_n g_nv h_n,    dL/db_v = sum_n g_nv
 
-All of it is known as soon as a row's logits are, so the forward pass goes over a few rows at a time and forms loss and
-gradients before it lets their logits go; the backward pass only multiplies by what comes from above.
+All of it is known as soon as a row's logits are, so the forward pass takes a few rows at a time and computes loss and
+gradients before freeing their logits; the backward pass only multiplies by the incoming gradient.
 """
 
 from typing import Any
@@ -20,9 +20,9 @@ from torch.nn import functional
 from unrolled.training.loss import TokenLoss
 
 CHUNK = {"cpu": 2**23, "accelerator": 2**26}
-"""Logits held at a time, by device: few against all, yet rows enough for the matrix products to run at full speed."""
+"""Logits held at a time, by device: few compared with all, but enough rows for fast matrix products."""
 HALF_SCALE = 32
-"""Small gradients would vanish in float16, so its products are made of 32 g; a power of two changes no digit."""
+"""Small gradients would vanish in float16, so its products use 32 g; a power of two changes no digit."""
 
 
 def linear_token_loss(hidden: Tensor, output: nn.Linear, words: Tensor, label_smoothing: float = 0.0) -> TokenLoss:
@@ -42,7 +42,7 @@ def linear_token_loss(hidden: Tensor, output: nn.Linear, words: Tensor, label_sm
 
 
 class _LinearTokenLoss(torch.autograd.Function):
-    """L, and -sum log p(w) without a gradient. Products are made in ``dtype``, sums in float32 or wider."""
+    """L, and -sum log p(w) without a gradient. Products are computed in ``dtype``, sums in float32 or wider."""
 
     @staticmethod
     def forward(
@@ -98,10 +98,10 @@ class _LinearTokenLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, d_objective: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        # torch's once_differentiable lets create_graph=True pass where d_objective is a constant, and the second
+        # torch's once_differentiable accepts create_graph=True if d_objective is a constant, and the second
         # derivative would silently be zero
         if torch.is_grad_enabled():
-            raise RuntimeError("linear_token_loss can be differentiated once only; take token_loss to do it twice")
+            raise RuntimeError("linear_token_loss can be differentiated only once; use token_loss to do it twice")
         gradients = (
             None if gradient is None else (gradient * d_objective).to(dtype)
             for gradient, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)
@@ -111,14 +111,14 @@ class _LinearTokenLoss(torch.autograd.Function):
 
 def _aligned(like: Tensor, dtype: torch.dtype) -> Tensor:
     """An empty tensor of the same shape whose rows begin at multiples of 64 bytes: on a CPU the product g^T h of a size
-    such as 650 takes a third longer without."""
+    such as 650 takes a third longer otherwise."""
     size = like.shape[-1]
     step = 64 // dtype.itemsize
     return like.new_empty(*like.shape[:-1], -(-size // step) * step, dtype=dtype)[..., :size]
 
 
 def _loss_and_gradient(logits: Tensor, words: Tensor, label_smoothing: float) -> tuple[Tensor, Tensor, Tensor]:
-    """``(N, V)``, ``(N, 1)`` -> L, -sum log p(w), and g ``(N, V)`` in the place of the logits."""
+    """``(N, V)``, ``(N, 1)`` -> L, -sum log p(w), and g ``(N, V)``, which overwrites the logits."""
     word_logits = logits.gather(1, words)
     mean_logits = logits.mean(dim=1, keepdim=True) if label_smoothing else word_logits
     # log sum_v exp(l_v) = m - log softmax(l)_m, m = max_v l_v, whose probability is never 0

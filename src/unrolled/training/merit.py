@@ -1,16 +1,16 @@
-"""One number by which early stopping and ``halve_on_plateau`` judge a validation: the higher the better."""
+"""The number by which early stopping and ``halve_on_plateau`` judge a validation: higher is better."""
 
 from collections.abc import Mapping
 
 MERIT = "merit"
 ZERO_BLEU = 1.0
-"""Less is chance: a translator that says the same frequent words of every sentence has some hundredths."""
+"""Less is chance: a translator that gives the same frequent words for every sentence has a few hundredths."""
 
 
 def merit(figures: Mapping[str, float], *, monitor: str, mode: str) -> float:
-    """The monitored one of a validation's ``figures``, with its sign changed where lower is better.
+    """The monitored one of a validation's ``figures``, negated if lower is better.
 
-    While val/bleu is under ``ZERO_BLEU`` it says nothing, and -val/loss, which is less than any BLEU, stands for it.
+    While val/bleu is below ``ZERO_BLEU`` it says nothing, and -val/loss, which is less than any BLEU, replaces it.
     """
     if monitor == "val/bleu" and figures[monitor] < ZERO_BLEU:
         return -figures["val/loss"]

@@ -18,10 +18,10 @@ from unrolled.training.word_mean import WordMean
 
 
 class Objective(lightning.LightningModule):
-    """What both objectives share: optimisation, and log-likelihoods summed over batches and ranks."""
+    """What all objectives share: optimisation, and log-likelihoods summed over batches and ranks."""
 
     figures: tuple[str, ...] = ("val/loss", "val/perplexity")
-    """What a validation finds, and ``monitor`` can be."""
+    """The figures of a validation, which ``monitor`` chooses from."""
 
     def __init__(
         self,
@@ -42,13 +42,13 @@ class Objective(lightning.LightningModule):
         self.target_tokens = 0
         """Target words trained on by this rank, without padding."""
         self.hypotheses: dict[str, list[str]] = {}
-        """What was generated last for each split that asks for it, one a line."""
+        """The last output for each split that generates text, one line each."""
         self.signatures: dict[str, str] = {}
-        """sacreBLEU's, of the metrics that were taken of them."""
+        """sacreBLEU's signatures of the metrics on ``hypotheses``."""
         self._optimizer = optimizer
         self._schedule = schedule
         self._likelihood = LogLikelihood()
-        self._found_figures: dict[str, float] = {}
+        self._figures: dict[str, float] = {}
         self._words = 0
         self._mean = WordMean()
 
@@ -77,7 +77,7 @@ class Objective(lightning.LightningModule):
         self._mean.begin()
 
     def backward(self, loss: Tensor) -> None:
-        """Gradients of the mean objective over all words of the update so far; ``loss`` is Lightning's share of it."""
+        """Add gradients so that they are those of the mean objective over all words of the update so far."""
         batches, ranks = self.trainer.accumulate_grad_batches, self.trainer.world_size
         if batches * ranks > 1:
             words = torch.tensor(self._words, dtype=loss.dtype, device=loss.device)
@@ -87,7 +87,7 @@ class Objective(lightning.LightningModule):
         loss.backward()
 
     def _start_evaluation(self) -> None:
-        self._found_figures = {}
+        self._figures = {}
         self._likelihood = LogLikelihood()
 
     def _evaluate_likelihood(self, batch: Batch) -> None:
@@ -105,9 +105,9 @@ class Objective(lightning.LightningModule):
         self._log(f"{split}/perplexity", total.perplexity)
 
     def _log_merit(self) -> None:
-        """What early stopping and schedules judge this validation by."""
-        if self.monitor in self._found_figures:
-            value = merit(self._found_figures, monitor=self.monitor, mode=self.mode)
+        """Log the number by which early stopping and schedules judge this validation."""
+        if self.monitor in self._figures:
+            value = merit(self._figures, monitor=self.monitor, mode=self.mode)
             self.log(MERIT, torch.tensor(value, dtype=torch.float32, device=self.device), logger=False, sync_dist=True)
 
     def gather(self, value: Any) -> list[Any]:
@@ -119,6 +119,6 @@ class Objective(lightning.LightningModule):
         return gathered
 
     def _log(self, name: str, value: float) -> None:
-        self._found_figures[name] = value
+        self._figures[name] = value
         # the same on all ranks; float32, as accelerators may have no float64
         self.log(name, torch.tensor(value, dtype=torch.float32, device=self.device), prog_bar=True, sync_dist=True)

@@ -1,5 +1,5 @@
-"""Training that ends because the machine is wanted back."""
+"""The end of a training that is preempted."""
 
 
 class Preempted(SystemExit):
-    """Training was saved and ended for whoever listens to SIGUSR2, as submitit does where a job's time is up."""
+    """Training was saved and ended on SIGUSR2, which submitit sends when a job's time is up."""

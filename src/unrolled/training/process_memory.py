@@ -1,4 +1,4 @@
-"""The memory of this process: how much it has taken, keeping it, running out of it."""
+"""The memory of this process: its peak, keeping freed memory, running out of memory."""
 
 import ctypes
 import resource
@@ -6,7 +6,7 @@ import sys
 
 
 def peak_memory_mib() -> float:
-    """The most memory this process has held, in MiB: on the GPU if there is one in use, else resident."""
+    """The most memory this process has held, in MiB: on the GPU if one is in use, else resident."""
     import torch  # takes seconds: commands that do not compute start without
 
     if torch.cuda.is_available() and torch.cuda.max_memory_allocated() > 0:
@@ -28,7 +28,7 @@ LARGEST_OF_OLD = 2**25  # what glibc before 2.35 accepts for M_MMAP_THRESHOLD
 
 
 def keep_freed_memory() -> bool:
-    """Tell glibc so; False where there is another C library, and then nothing is changed."""
+    """Let glibc keep freed memory for this process; False, and no change, with another C library."""
     if not sys.platform.startswith("linux"):
         return False
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
@@ -39,7 +39,7 @@ def keep_freed_memory() -> bool:
 
 
 def is_out_of_memory(problem: BaseException) -> bool:
-    """Whether ``problem`` is that there was no memory left, on any device."""
+    """Whether ``problem`` means that memory ran out, on any device."""
     import torch
 
     if isinstance(problem, MemoryError | torch.OutOfMemoryError):

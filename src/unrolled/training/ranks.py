@@ -1,4 +1,4 @@
-"""Several processes on one machine: each started from the run's resolved configuration, not from the command line.
+"""Several processes on one machine, each started from the run's resolved configuration, not from the command line.
 
 Lightning would start a child by repeating ``sys.argv``, which under multirun is the whole sweep.
 """
@@ -15,24 +15,24 @@ from unrolled.training.process_memory import OUT_OF_MEMORY
 
 
 def started_from_outside() -> bool:
-    """Whether torchrun, SLURM or ourselves started this process as one of several."""
+    """Whether torchrun, SLURM or `run_ranks` started this process as one of several."""
     return "LOCAL_RANK" in os.environ or ("SLURM_NTASKS" in os.environ and int(os.environ["SLURM_NTASKS"]) > 1)
 
 
 def is_first() -> bool:
-    """Whether this process is alone, or the first of several that torchrun or SLURM started."""
+    """Whether this process is the only one, or the first of several that torchrun or SLURM started."""
     return int(os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0"))) == 0
 
 
 def shared_start(own: str) -> str:
-    """A name for the moment at which a run started, the same in all processes that torchrun or SLURM started for it.
+    """A name for the start of a run, the same in all processes that torchrun or SLURM started for it.
 
-    ``own``: this process' own, for where it is alone or the first. A job that SLURM starts again has its name again.
+    ``own``: this process' name, used if it is the only or the first one. A requeued SLURM job keeps its name.
     """
     if not started_from_outside():
         return own
     if "TORCHELASTIC_RUN_ID" in os.environ:  # the processes of torchrun share a store
-        import torch  # takes seconds, which a process that is alone need not wait
+        import torch  # takes seconds, which a single process need not wait
 
         address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
         store = torch.distributed.TCPStore(*address, is_master=False)  # type: ignore[attr-defined]
@@ -57,12 +57,12 @@ def processes(accelerator: str, devices: int | str, strategy: str) -> int:
 
 
 def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
-    """Run ``module`` once a rank with ``environment`` added. Interrupting this process interrupts them all.
+    """Run ``module`` once per rank with ``environment`` added. Interrupting this process interrupts them all.
 
-    When one rank ends badly, the others are stopped: SystemExit with its status, MemoryError if that is OUT_OF_MEMORY.
+    If one rank fails, the others are stopped: SystemExit with its status, MemoryError if that is OUT_OF_MEMORY.
     """
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // processes))
-    package = Path(__file__).resolve().parents[2]  # a script's own folder is on its path, not on its children's
+    package = Path(__file__).resolve().parents[2]  # a script's folder is on its own path, not on its children's
     shared = {
         "PYTHONPATH": os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")])),
         "MASTER_ADDR": "127.0.0.1",
@@ -81,11 +81,11 @@ def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
     try:
         while True:
             states = [child.poll() for child in children]
-            bad = [state for state in states if state]
-            if OUT_OF_MEMORY in bad:
+            failures = [state for state in states if state]
+            if OUT_OF_MEMORY in failures:
                 raise MemoryError("in one of several processes")
-            if bad:
-                sys.exit(bad[0] if bad[0] > 0 else 1)
+            if failures:
+                sys.exit(failures[0] if failures[0] > 0 else 1)
             if all(state == 0 for state in states):
                 return
             time.sleep(0.1)

@@ -1,4 +1,4 @@
-"""One run from first batch to results: fit, take the best checkpoint, test it once, write everything down."""
+"""One run from the first batch to the results: fit, load the best checkpoint, test it once, save everything."""
 
 import logging
 import math
@@ -40,13 +40,13 @@ def run(
     facts: dict[str, Any],
     resume: bool = False,
 ) -> dict[str, Any]:
-    """Train, test the best checkpoint, and fill the run folder. Returns what ``results.json`` holds.
+    """Train, test the best checkpoint, and fill the run folder. Returns the content of ``results.json``.
 
-    ``resume``: go on from the last checkpoint in the folder, if there is one.
+    ``resume``: start from the last checkpoint in the folder, if there is one.
 
-    ``facts`` (model, attention, seed, ...) stand in results.json as they are. ``status`` is ``completed``, ``diverged``
-    (then with the last finite figures of validation) or ``interrupted``; whatever else goes wrong is raised, after
-    results.json and the loggers were told that the run ``failed``. So is Preempted, as ``interrupted``.
+    ``facts`` (model, attention, seed, ...) are copied to results.json. ``status`` is ``completed``, ``diverged`` (with
+    the last finite validation figures) or ``interrupted``; any other error is raised after results.json and the loggers
+    have recorded that the run ``failed``. Preempted is raised too, with status ``interrupted``.
     """
     keep_freed_memory()
     if trainer.is_global_zero:
@@ -55,7 +55,7 @@ def run(
         trainer.strategy.setup_environment()
         resume = trainer.strategy.broadcast(resume)
     results = dict(facts)
-    outcome = None  # of a process that is killed nothing is known
+    outcome = None  # unknown if the process is killed
     try:
         trainer.fit(module, datamodule=data, ckpt_path=_start(folder) if resume else None, weights_only=True)
         results |= _training_facts(module, trainer)
@@ -68,7 +68,7 @@ def run(
         results |= _training_facts(module, trainer) | _last_figures(trainer)
         outcome = "diverged"
     except (KeyboardInterrupt, SystemExit) as end:
-        # Lightning has already shut down in order, and ends with SystemExit
+        # Lightning has already shut down properly, and ends with SystemExit
         results |= _training_facts(module, trainer)
         outcome = "interrupted"
         if isinstance(end, Preempted):
@@ -83,7 +83,7 @@ def run(
                 for logger in trainer.loggers:
                     logger.save()
                 save_curves(folder)
-            # the last file of all: a run that says how it ended is whole
+            # the very last file: a run that says how it ended is complete
             results["peak_memory_mib"] = round(peak_memory_mib(), 1)
             write_results(folder, results)
         finish(trainer.loggers, failed=outcome != "completed")
@@ -93,7 +93,7 @@ def run(
 def _start(folder: Path) -> Path | None:
     last = last_checkpoint(folder)
     if last is None:
-        log.info("%s has no checkpoint yet: training starts at its beginning", folder)
+        log.info("%s has no checkpoint yet: training starts from the beginning", folder)
     return last
 
 
@@ -101,7 +101,7 @@ def _training_facts(module: Objective, trainer: lightning.Trainer) -> dict[str, 
     levels = [callback.facts() for callback in trainer.callbacks if isinstance(callback, UnigramLevel)]  # type: ignore[attr-defined]
     (speed,) = [callback for callback in trainer.callbacks if isinstance(callback, Speed)]  # type: ignore[attr-defined]
     return {
-        "parameters": sum(parameter.numel() for parameter in module.parameters()),  # counting finds out how many
+        "parameters": sum(parameter.numel() for parameter in module.parameters()),  # known only after counting n-grams
         "steps": trainer.global_step,
         "epochs": trainer.current_epoch,
         "train/target_tokens_per_second": speed.tokens_per_second(module, trainer.world_size),

@@ -1,4 +1,4 @@
-"""Learning-rate schedules, as Lightning's ``lr_scheduler`` dictionaries. ``steps`` are the optimiser's."""
+"""Learning-rate schedules, as Lightning's ``lr_scheduler`` dictionaries. ``steps`` are steps of the optimiser."""
 
 from dataclasses import replace
 from typing import Any
@@ -13,7 +13,7 @@ STEPS = replace(POSITIVE_WHOLE, instead="take schedule=constant")
 
 
 def constant(optimizer: Optimizer, *, monitor: str, mode: str) -> Schedule:
-    """The learning rate stays as it is."""
+    """The learning rate does not change."""
     return None
 
 
@@ -34,7 +34,7 @@ def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, steps:
 
 
 def linear_decay(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -> Schedule:
-    """Linear from lr to 0 in ``steps`` optimiser steps: for a training whose length is known."""
+    """Linear from lr to 0 in ``steps`` optimiser steps, for a training of known length."""
     steps = _checked(steps)
     return {"scheduler": LambdaLR(optimizer, lambda step: max(0.0, 1 - step / steps)), "interval": "step"}
 
@@ -44,7 +44,7 @@ def halve_on_plateau(
 ) -> Schedule:
     """Multiply lr by ``factor`` when ``monitor`` has not improved for more than ``patience`` validations.
 
-    It never falls under ``minimum``.
+    It never falls below ``minimum``.
     """
     scheduler = ReduceLROnPlateau(
         optimizer,

@@ -21,12 +21,12 @@ from unrolled.training.objective import Objective
 class Translation(Objective):
     """p(target | source): trains a translator, and translates and scores at validation and test.
 
-    ``references`` are the raw lines of each split; ``decode`` turns token ids into text. ``words`` has for each line of
-    each split the word that its source and its target pieces belong to, and ``gold`` its (sure, possible) links, where
-    they are known: for what the attention is like under forced decoding. ``hypotheses[split]`` holds the last
-    translations of a split, one a line in the file's order, and ``signatures`` sacreBLEU's signatures.
+    ``references`` are the raw lines of each split; ``decode`` turns token ids into text. For figures on the attention
+    under forced decoding, ``words`` has the words of the source and target pieces of each line of each split, and
+    ``gold`` its (sure, possible) links, if they are known. ``hypotheses[split]`` holds the last translations of a
+    split, one per line in the file's order, and ``signatures`` sacreBLEU's signatures.
 
-    ``supervision``: what training learns from known alignments. ``doubly_stochastic``: the weight of that penalty.
+    ``supervision``: how training learns from known alignments. ``doubly_stochastic``: the weight of that penalty.
     """
 
     model: Translator
@@ -51,7 +51,7 @@ class Translation(Objective):
         check_supervision(self.model, supervision, doubly_stochastic)
         if self.monitor == "val/aer" and gold["val"] is None:
             raise UserError(
-                "objective.monitor=val/aer: nobody knows the links of the validation text: give "
+                "objective.monitor=val/aer: the validation text has no gold alignment: give "
                 "data.val_alignment=FILE, or another figure"
             )
         self.decode = decode
@@ -64,17 +64,17 @@ class Translation(Objective):
         self.validation_search = validation_search
         self.test_search = test_search
         self.lines: dict[str, list[int]] = {}
-        """The numbers of the lines that were evaluated last, of each split."""
-        self._found: list[tuple[int, list[int]]] = []
+        """The numbers of the lines that were evaluated last, for each split."""
+        self._translated: list[tuple[int, list[int]]] = []
         self._attention = AttentionCounts()
 
     def loss(self, batch: Batch) -> TokenLoss:
-        """-log p(y_1 ... y_T </s> | x), each word given the ones before; in training also what teaches attention."""
+        """-log p(y_1 ... y_T </s> | x), each word given all previous ones; in training also what teaches attention."""
         loss, weights = self._forced(batch)
         return self._taught(loss, batch, weights) if self.training else loss
 
     def _forced(self, batch: Batch) -> tuple[TokenLoss, Tensor]:
-        """Words' loss and attention weights ``(B, T, S)`` under forced decoding."""
+        """The words' loss and the attention weights ``(B, T, S)`` under forced decoding."""
         if batch.source is None or batch.source_lengths is None:
             raise TypeError("a translator needs batches with a source")
         counted = batch.target_out_valid
@@ -85,7 +85,7 @@ class Translation(Objective):
         return linear_token_loss(hidden, self.model.readout.output, batch.target_out[counted], smoothing), weights
 
     def _taught(self, loss: TokenLoss, batch: Batch, weights: Tensor) -> TokenLoss:
-        """With what is added to the objective for the attention's weights."""
+        """``loss`` plus what is added to the objective for the attention's weights."""
         objective = loss.objective
         if self.supervision is not None and self.supervision.weight > 0 and batch.known is not None:
             taught = self.supervision.loss(weights, batch.known, self.current_epoch)
@@ -101,7 +101,7 @@ class Translation(Objective):
         loss, weights = self._forced(batch)
         self._likelihood.add(loss.negative_log_likelihood.item(), loss.tokens)
         for line, hypothesis in zip(batch.index.tolist(), search(self.model, batch), strict=True):
-            self._found.append((line, list(hypothesis.tokens)))
+            self._translated.append((line, list(hypothesis.tokens)))
         if self.model.attention is not None:
             self._attended(batch, split, weights.float().cpu())
 
@@ -114,9 +114,9 @@ class Translation(Objective):
 
     def _score(self, split: str) -> None:
         self._log_likelihood(split)
-        found = dict(pair for rank in self.gather(self._found) for pair in rank)
-        lines = sorted(found)  # all of the file's, unless trainer.limit_*_batches says otherwise
-        hypotheses = [self.decode(found[line]) for line in lines]
+        ids_of_lines = dict(pair for rank in self.gather(self._translated) for pair in rank)
+        lines = sorted(ids_of_lines)  # all lines of the file, unless trainer.limit_*_batches says otherwise
+        hypotheses = [self.decode(ids_of_lines[line]) for line in lines]
         references = [self.references[split][line] for line in lines]
         scores = translation_scores(hypotheses, references, tokenize=self.bleu_tokenize, lowercase=self.bleu_lowercase)
         self.lines[split], self.hypotheses[split] = lines, hypotheses
@@ -133,7 +133,7 @@ class Translation(Objective):
 
     def _start_evaluation(self) -> None:
         super()._start_evaluation()
-        self._found = []
+        self._translated = []
         self._attention = AttentionCounts()
 
     def on_validation_epoch_start(self) -> None:
@@ -158,5 +158,5 @@ class Translation(Objective):
         self._evaluate(batch, "test", self.test_search)
 
     def on_test_epoch_end(self) -> None:
-        """Log test/loss, test/perplexity, test/bleu, test/chrf, test/ter, and what the attention is like."""
+        """Log test/loss, test/perplexity, test/bleu, test/chrf, test/ter, and figures on the attention."""
         self._score("test")

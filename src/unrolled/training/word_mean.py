@@ -1,6 +1,6 @@
-"""Gradients of the mean over all words of an update, in however many batches and processes they came.
+"""Gradients of the mean over all words of an update, however many batches and processes they are in.
 
-A mean of batch means would count a word of a short batch for more.
+A mean of batch means would give more weight to the words of short batches.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 class WordMean:
-    """Keeps the gradients of an update the mean over its words so far.
+    """Keeps the gradients of an update equal to the mean over its words so far.
 
     With n_k words in the k-th batch, whose mean objective is L_k, and N_k = N_{k-1} + n_k words since the update began:
 
@@ -25,7 +25,7 @@ class WordMean:
         self._words = torch.zeros(())
 
     def add(self, parameters: Iterable[Tensor], words: Tensor) -> Tensor:
-        """Shrink the gradients to the share of the words before, and return the share of these ``words`` (a scalar)."""
+        """Scale the gradients by the share of the previous words, and return the share of ``words`` (a scalar)."""
         before = self._words.to(words)
         self._words = before + words
         gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]

@@ -43,7 +43,7 @@ def test_what_came_after_the_checkpoint_is_cut_off(writer, tmp_path):
     log(writer, (3, {"train/loss": 2.0}), (3, {"val/bleu": 7.5}))
 
     again = CurvesWriter(str(tmp_path))
-    again.go_on(mark)
+    again.resume(mark)
     assert (tmp_path / "metrics.csv").read_bytes() == at_mark
     log(again, (3, {"train/loss": 1.5}))
     assert [row["train/loss"] for row in read(tmp_path)] == ["3.0", "2.5", "1.5"]
@@ -54,7 +54,7 @@ def test_what_was_logged_before_going_on_is_kept(writer, tmp_path):
     mark = writer.mark()
     again = CurvesWriter(str(tmp_path))
     again.log_metrics({"train/loss": 9.0}, 2)
-    again.go_on(mark)
+    again.resume(mark)
     again.save()
     assert [row["train/loss"] for row in read(tmp_path)] == ["3.0", "9.0"]
 
@@ -64,7 +64,7 @@ def test_a_file_that_is_gone_begins_anew(writer, tmp_path):
     mark = writer.mark()
     (tmp_path / "metrics.csv").unlink()
     again = CurvesWriter(str(tmp_path))
-    again.go_on(mark)
+    again.resume(mark)
     log(again, (2, {"train/loss": 2.0}))
     assert read(tmp_path) == [{"step": "2", "train/loss": "2.0"}]
 

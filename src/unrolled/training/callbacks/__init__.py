@@ -1,1 +1,1 @@
-"""What happens at moments of a training: saving, progress, divergence, pictures, records."""
+"""Callbacks of a training: saving, progress, divergence, pictures, records."""

@@ -1,4 +1,4 @@
-"""Keeps what attention does at every validation, and a page to look at it: attention.jsonl and attention.html."""
+"""Records the attention at every validation, with a page to view it: attention.jsonl and attention.html."""
 
 import math
 from pathlib import Path
@@ -16,14 +16,14 @@ from unrolled.training.loggers.wandb import log_page
 from unrolled.training.translation import Translation
 
 MAX_TOKENS = 2000
-"""Padded positions of a batch that is read again."""
+"""Padded positions of a batch for forced decoding."""
 
 
 class AttentionRecord(Callback):
-    """At validations and at test adds a snapshot of the first ``sentences`` lines to the record in ``folder``.
+    """Adds a snapshot of the first ``sentences`` lines to the record in ``folder`` at every validation and at test.
 
-    The page is written anew each time, so that a run that is interrupted, or still going on, has one; W&B gets it at
-    the end. ``name`` is the run's. A model that is no translator is left in peace.
+    The page is rewritten each time, so that a run that is interrupted, or still training, has one; W&B gets it at the
+    end. ``name`` is the name of the run. A model that is no translator is ignored.
     """
 
     def __init__(self, *, folder: str, name: str, sentences: int) -> None:
@@ -33,16 +33,16 @@ class AttentionRecord(Callback):
         self.sentences = sentences
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Training that begins, rather than goes on, begins a record."""
+        """Start a new record, unless the training is resumed."""
         if trainer.is_global_zero and trainer.global_step == 0:
             (self.folder / record.FILE).unlink(missing_ok=True)
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """A snapshot of validation sentences."""
+        """Add a snapshot of validation sentences."""
         self._add(trainer, module, "val")
 
     def on_test_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """A snapshot of test sentences; the page for W&B."""
+        """Add a snapshot of test sentences, and log the page to W&B."""
         if self._add(trainer, module, "test"):
             log_page(trainer.loggers, self.folder / PAGE, trainer.global_step)
 

@@ -1,4 +1,4 @@
-"""Ends a training that has diverged: a loss or a weight that is no number any more, or a loss that has exploded."""
+"""Ends a training that has diverged: a loss or weight is NaN or infinite, or the loss has exploded."""
 
 import math
 from collections import deque
@@ -12,18 +12,18 @@ from torch import Tensor
 
 from unrolled.errors import UserError
 
-BEHIND = 10  # batches after which a loss has long come from the GPU, so that nobody waits for it
+BEHIND = 10  # batches after which a loss has certainly arrived from the GPU, so that nothing waits for it
 
 
 class Diverged(Exception):
-    """Training has left the numbers, or is far worse than not to have trained."""
+    """Training has produced NaN or infinity, or a model far worse than an untrained one."""
 
 
 class StopWhenDiverged(Callback):
     """Ends training with ``Diverged``.
 
-    It looks at the loss of every batch; at the weights before they are validated or saved, and at the end; and at the
-    loss of every validation, which has exploded where it is over ``limit`` times log |V|, that of a uniform guess.
+    It checks the loss of every batch; the weights before they are validated or saved, and at the end; and the loss of
+    every validation, which has exploded if it exceeds ``limit`` times log |V|, the loss of a uniform guess.
     """
 
     def __init__(self, *, limit: float) -> None:
@@ -35,13 +35,13 @@ class StopWhenDiverged(Callback):
         self._losses: deque[tuple[int, Callable[[], float]]] = deque()
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Nothing is waited for yet."""
+        """Forget the losses of an earlier training."""
         self._losses.clear()
 
     def on_train_batch_end(
         self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Look at the loss; on a GPU at that of `BEHIND` batches before."""
+        """Check the loss; on a GPU that of `BEHIND` batches before."""
         loss = outputs["loss"]
         if trainer.world_size > 1:  # all processes have to end at the same batch
             loss = trainer.strategy.reduce(loss.detach().clone(), reduce_op="sum")
@@ -55,11 +55,11 @@ class StopWhenDiverged(Callback):
             raise Diverged(f"the loss became {loss} at step {step}")
 
     def on_validation_start(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Look at the weights, with which one could not even search."""
+        """Check the weights: search would fail with NaN."""
         self._look_at_weights(trainer, module.parameters())
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Look at what was found."""
+        """Check the validation loss."""
         if trainer.sanity_checking or "val/loss" not in trainer.callback_metrics:
             return
         loss = float(trainer.callback_metrics["val/loss"])
@@ -72,11 +72,11 @@ class StopWhenDiverged(Callback):
             )
 
     def on_save_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
-        """Look at the weights before they take the place of good ones."""
+        """Check the weights before they replace good ones."""
         self._look_at_weights(trainer, checkpoint["state_dict"].values())
 
     def on_train_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Look at the last losses, and at what became of the weights."""
+        """Check the last losses, and the weights."""
         while self._losses:
             self._look()
         self._look_at_weights(trainer, module.parameters())
@@ -88,17 +88,17 @@ class StopWhenDiverged(Callback):
 
 
 def _fetched(loss: Tensor) -> Callable[[], float]:
-    """What gives the loss. It is on its way from the GPU meanwhile."""
+    """A function that returns the loss, which is copied from the GPU in the meantime."""
     loss = loss.detach()
     if not loss.is_cuda:
         value = float(loss)
         return lambda: value
-    here = torch.empty((), dtype=loss.dtype, pin_memory=True).copy_(loss, non_blocking=True)
+    on_cpu = torch.empty((), dtype=loss.dtype, pin_memory=True).copy_(loss, non_blocking=True)
     arrived = torch.cuda.Event()
     arrived.record()
 
     def fetch() -> float:
         arrived.synchronize()
-        return float(here)
+        return float(on_cpu)
 
     return fetch

@@ -1,8 +1,8 @@
 """How far back a word's loss reaches: ||dJ_{t+n}/dh_t|| against n, measured at validations (Cho's lecture).
 
-J_{t+n} is the loss of ONE word, -log p of the word that state h_{t+n} predicts, so that n = 0 is the readout alone and
-every n more is one more transition. h_t is all that a step hands to the next: of an LSTM h and c, of several layers all
-of them, of a decoder its own state s (paths through the attention to later states included, its memory not).
+J_{t+n} is the loss of ONE word, -log p of the word that state h_{t+n} predicts, so n = 0 is the readout alone and each
+further n is one more transition. h_t is everything that a step hands to the next: h and c of an LSTM, all layers of
+several, a decoder's own state s (including paths through the attention to later states, but not the attention memory).
 """
 
 from collections.abc import Iterator
@@ -35,10 +35,10 @@ class Norm(NamedTuple):
 class GradientNorms(Callback):
     """Measures before training and at validations; ``folder`` gets gradient_norms.csv and figures/gradient-norms.png.
 
-    Seen are ``sentences`` long sentences of the validation set, their first ``steps`` words at most, and the losses of
-    ``words`` words of each: as many backward passes. A run in the folder ``sweep`` also redraws that folder's
-    gradient-norms.png from what all its runs have measured. A model without recurrent states is left in peace.
-    Neither parameters, gradients, mode nor random state are touched.
+    It reads ``sentences`` long sentences of the validation set, at most their first ``steps`` words, and the losses of
+    ``words`` words of each, with one backward pass per word. A run in the folder ``sweep`` also redraws that folder's
+    gradient-norms.png from the measurements of all its runs. A model without recurrent states is ignored. Parameters,
+    gradients, mode and random state do not change.
     """
 
     def __init__(self, *, folder: str, sweep: str | None, sentences: int, steps: int, words: int) -> None:
@@ -52,12 +52,12 @@ class GradientNorms(Callback):
         self._batch: Batch | None = None
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
-        """What the initial parameters do."""
+        """Measure the initial parameters."""
         if trainer.global_step == 0:
             self._show(trainer, module)
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """What training has made of it."""
+        """Measure the parameters trained so far."""
         if not trainer.sanity_checking:
             self._show(trainer, module)
 
@@ -78,20 +78,20 @@ class GradientNorms(Callback):
         log_gradient_norms(trainer.loggers, [list(row) for row in rows if row.step == step], picture, step)
         if self.sweep is not None and self.sweep.resolve() == self.folder.resolve().parent:
             runs = {path.parent.name: read_rows(path) for path in sorted(self.sweep.glob(f"*/{FILE}"))}
-            measured = {name: found for name, found in runs.items() if found}
+            measured = {name: rows for name, rows in runs.items() if rows}
             save_figure(comparison_figure(measured), self.sweep / "gradient-norms.png")
 
 
 def excerpt(batches: Any, *, sentences: int, steps: int) -> Batch:
-    """The first rows of the first batch whose rows have ``steps`` words, or of the longest; no more than ``steps``.
+    """The first rows of the first batch whose rows have ``steps`` words, or of the longest batch; at most ``steps``.
 
-    A row that is alone, such as a continuous text, is cut into several.
+    A single row, such as a continuous text, is cut into several.
     """
     longest: Any = max(batches, key=lambda batch: min(batch.target_in.shape[1], steps))
     target = torch.cat([longest.target_in[:, :1], longest.target_out], dim=1)
     source = getattr(longest, "source", None)
     if source is None and len(target) == 1 and target.shape[1] > steps:
-        target = target.unfold(1, steps + 1, steps).flatten(0, 1)  # a piece begins with the last word of the one before
+        target = target.unfold(1, steps + 1, steps).flatten(0, 1)  # a piece begins with the previous one's last word
     target = target[:sentences, : steps + 1]
     return Batch(
         source=None if source is None else source[:sentences],
@@ -105,8 +105,8 @@ def excerpt(batches: Any, *, sentences: int, steps: int) -> Batch:
 def gradient_norms(model: Any, batch: Batch, *, words: int) -> list[Norm]:
     """For n = 0, 1, 2 ... the mean of ||dJ_{t+n}/dh_t|| over sentences and t, with autograd on.
 
-    J are the losses of ``words`` words of each sentence, evenly spread, the last among them. Sums are in float64: a
-    norm of 1e-30 has squares that float32 has not.
+    J are the losses of ``words`` evenly spread words of each sentence, including the last. Sums are in float64: float32
+    cannot represent the square of a norm of 1e-30.
     """
     with evaluating(model):
         states, log_probs = model.trace(batch)
@@ -115,11 +115,11 @@ def gradient_norms(model: Any, batch: Batch, *, words: int) -> list[Norm]:
     sums = log_probs.new_zeros(len(states), dtype=torch.float64)
     counts = torch.zeros_like(sums)
     before = torch.full_like(lengths, -1)
-    for part in range(1, words + 1):
-        # the last position of the first part/words of each sentence; a short sentence has fewer of them
-        ends = (lengths * part + words - 1) // words - 1
+    for number in range(1, words + 1):
+        # the last position of the first number/words of each sentence; a short sentence has fewer of them
+        ends = (lengths * number + words - 1) // words - 1
         fresh, before = ends > before, ends
-        # rows know nothing of each other, so that one backward pass gives dJ_{t+n}/dh_t of all rows and all t
+        # rows are independent, so one backward pass gives dJ_{t+n}/dh_t for all rows and all t
         loss = -log_probs.gather(1, ends.unsqueeze(1)).squeeze(1)[fresh].sum()
         norms = torch.stack(_norms(loss, states))
         n = ends - steps
@@ -132,22 +132,22 @@ def gradient_norms(model: Any, batch: Batch, *, words: int) -> list[Norm]:
 
 def _norms(loss: Tensor, states: list[tuple[Tensor, ...]]) -> list[Tensor]:
     """||dloss/dh_t|| of each row ``(B,)``, for each of the states, over all their tensors together."""
-    flat = [part for state in states for part in state]
+    flat = [tensor for state in states for tensor in state]
     gradients = iter(torch.autograd.grad(loss, flat, retain_graph=True, allow_unused=True))
-    found = []
+    norms = []
     for state in states:
-        parts = [torch.zeros_like(part) if d is None else d for part, d in zip(state, gradients)]
-        found.append(torch.linalg.vector_norm(torch.cat(parts, dim=1).double(), dim=1))
-    return found
+        dh = [torch.zeros_like(tensor) if d is None else d for tensor, d in zip(state, gradients)]
+        norms.append(torch.linalg.vector_norm(torch.cat(dh, dim=1).double(), dim=1))
+    return norms
 
 
 @contextmanager
 def evaluating(model: nn.Module) -> Iterator[None]:
-    """``model`` in evaluation mode; afterwards every part in the mode that it had."""
-    modes = {part: part.training for part in model.modules()}
+    """``model`` in evaluation mode; afterwards every module is back in its former mode."""
+    modes = {module: module.training for module in model.modules()}
     model.eval()
     try:
         yield
     finally:
-        for part, mode in modes.items():
-            part.training = mode
+        for module, mode in modes.items():
+            module.training = mode

@@ -1,4 +1,4 @@
-"""Weights of the last and the best validations, kept for averaging."""
+"""Keeps the weights of the last and the best validations, for averaging."""
 
 import json
 from pathlib import Path
@@ -16,7 +16,7 @@ from unrolled.runs.weights import INDEX, ranked, read_kept, save_weights, weight
 class KeepWeights(Callback):
     """Writes the model's weights to ``folder`` after a validation; keeps the ``last`` and the ``best`` of them.
 
-    ``folder``/step-N.safetensors; ``folder``/kept.json has every kept step's value of ``monitor``.
+    The files are ``folder``/step-N.safetensors; ``folder``/kept.json has the value of ``monitor`` for every kept step.
     """
 
     def __init__(self, *, folder: str, monitor: str, mode: str, last: int, best: int) -> None:
@@ -29,7 +29,7 @@ class KeepWeights(Callback):
         self.best = best
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Keep these weights, and let go of those that are neither among the last nor among the best."""
+        """Keep these weights, and delete those that are neither among the last nor among the best."""
         value = trainer.callback_metrics.get(self.monitor)
         fitting = trainer.state.fn == TrainerFn.FITTING and not trainer.sanity_checking
         if not fitting or not trainer.is_global_zero or value is None:

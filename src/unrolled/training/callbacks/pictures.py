@@ -1,7 +1,7 @@
-"""What a translator does with a few sentences, at every validation: translations and alignment heat maps.
+"""A translator's output for a few sentences at every validation: translations and alignment heat maps.
 
-PNG files in the run folder in any case; a table and images in W&B if that logger is there. Of test sentences with known
-alignments there are pictures of the reference too, with the known links.
+PNG files always go to the run folder; W&B, if it is a logger, gets a table and images. Test sentences with known
+alignments also get pictures of the reference with the known links.
 """
 
 from functools import partial
@@ -20,18 +20,18 @@ from unrolled.training.translation import Translation
 
 
 class Pictures(Callback):
-    """Shows the first ``sentences`` lines of validation and test: what the model wrote and where it looked."""
+    """Shows the first ``sentences`` lines of validation and test: the model's translations and where it looked."""
 
     def __init__(self, *, folder: str, sentences: int) -> None:
         self.folder = Path(folder)
         self.sentences = sentences
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Pictures of validation sentences."""
+        """Draw validation sentences."""
         self._show(trainer, module, "val")
 
     def on_test_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Pictures of test sentences, and the curves."""
+        """Draw test sentences."""
         self._show(trainer, module, "test")
 
     def _show(self, trainer: lightning.Trainer, module: Any, split: str) -> None:

@@ -1,4 +1,4 @@
-"""Progress of training: a bar on a terminal, lines elsewhere."""
+"""Progress of training: a bar on a terminal, otherwise lines."""
 
 import logging
 import math

@@ -7,10 +7,10 @@ from unrolled.training.translation import Translation
 
 
 class Sample(NamedTuple):
-    """A sentence that is shown."""
+    """A sentence to show."""
 
     line: int
-    """Of its file, from 0."""
+    """Its number in the file, from 0."""
     source: str
     reference: str
     translation: str
@@ -19,7 +19,7 @@ class Sample(NamedTuple):
 
 
 def samples(module: Translation, data: Any, split: str, count: int) -> list[Sample]:
-    """The first ``count`` lines of those of ``split`` that were translated last."""
+    """The first ``count`` lines of ``split`` among those translated last."""
     lines, translations = module.lines[split][:count], module.hypotheses[split][:count]
     sources, references, gold = data.text.sources(split), module.references[split], module.gold[split]
     tokenizers = data.source_tokenizer, data.target_tokenizer

@@ -1,7 +1,8 @@
-"""Checkpoints from which training goes on as if it had not stopped: same weights, same curves, bit by bit on a CPU.
+"""Checkpoints from which training resumes as if it had not stopped: same weights, same curves, bit by bit on a CPU.
 
-Lightning's hooks lie inside a step, and what it restores from there is not always what was. So all is saved at the one
-place between two batches, before a batch is trained on, and the counters that have already moved on to it are put back.
+Lightning's hooks are inside a step, and what it restores from there is not always what was. So everything is saved at
+the one place between two batches, before a batch is trained on, and the counters that have already advanced are set
+back.
 """
 
 import logging
@@ -24,14 +25,14 @@ from unrolled.training.preemption import Preempted
 log = logging.getLogger(__name__)
 
 
-AGAIN = 1.0  # seconds after which another Ctrl-C means it: a terminal and the parent process both send the first one
+AGAIN = 1.0  # a second Ctrl-C counts only after this many seconds (terminal and parent may both send the first)
 
 
 class SaveProgress(Callback):
     """Writes ``path`` every ``minutes``, every ``steps``, before a validation and when training is interrupted.
 
-    minutes, steps: None for never. Ctrl-C, SIGTERM, or SIGUSR2 where somebody listens to it, lets the batch come to its
-    end, saves, and ends training; in a validation, and the second time, it ends at once, with what was saved last.
+    minutes, steps: None for never. Ctrl-C, SIGTERM, or SIGUSR2 if it has a handler, finishes the current batch, saves,
+    and ends training; during a validation, and the second time, it ends at once, and the last checkpoint stays.
     """
 
     def __init__(self, *, path: str, minutes: float | None, steps: int | None) -> None:
@@ -49,19 +50,19 @@ class SaveProgress(Callback):
     # Signals
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Take up what was restored, start the clock, and listen to signals."""
+        """Apply what was restored, start the clock, and handle signals."""
         if self._restored:
             self._take_up(trainer, module)
         self._saved_at, self._saved_step = time.monotonic(), trainer.global_step
         self._received = None
         try:
             handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)}
-            # a shell lets jobs in the background ignore its Ctrl-C
+            # a shell makes jobs in the background ignore its Ctrl-C
             nobody = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_IGN, signal.SIGUSR2: signal.SIG_DFL}
             self._handlers = {sign: handler for sign, handler in handlers.items() if handler != nobody[sign]}
             for sign in self._handlers:
                 signal.signal(sign, lambda number, _: self._receive(number, trainer))
-        except ValueError:  # signals are for the main thread
+        except ValueError:  # only the main thread can handle signals
             self._handlers = {}
 
     def _receive(self, number: int, trainer: lightning.Trainer) -> None:
@@ -72,14 +73,14 @@ class SaveProgress(Callback):
         if trainer.validating or (not first and self._received is not None and now - self._received[1] > AGAIN):
             _end(number)
         if first:
-            log.info("interrupted: training ends after this batch; once more ends it at once")
+            log.info("interrupted: training ends after this batch; interrupt again to end it at once")
 
     def on_train_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Listen no more."""
+        """Stop handling signals."""
         self._unlisten()
 
     def on_exception(self, trainer: lightning.Trainer, module: Any, exception: BaseException) -> None:
-        """Listen no more."""
+        """Stop handling signals."""
         self._unlisten()
 
     def _unlisten(self) -> None:
@@ -90,7 +91,7 @@ class SaveProgress(Callback):
     # When
 
     def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
-        """Save if it is time, and end if that was asked for."""
+        """Save if it is time, and end if a signal has asked for it."""
         if batch_idx % trainer.accumulate_grad_batches:  # gradients are not saved
             return
         received = self._received_by_any(trainer, module)
@@ -100,11 +101,11 @@ class SaveProgress(Callback):
             _end(received)
 
     def _received_by_any(self, trainer: lightning.Trainer, module: Any) -> int:
-        """The signal that some process of the run has received, in all of them; 0 for none."""
-        own = 0 if self._received is None else self._received[0]
-        if trainer.world_size == 1:  # to ask a GPU would be to wait for it
-            return own
-        return int(trainer.strategy.reduce(torch.tensor(own, device=module.device), reduce_op="max"))
+        """The signal that any process of the run has received, in all of them; 0 for none."""
+        signal_here = 0 if self._received is None else self._received[0]
+        if trainer.world_size == 1:  # a reduction would wait for the GPU
+            return signal_here
+        return int(trainer.strategy.reduce(torch.tensor(signal_here, device=module.device), reduce_op="max"))
 
     def _is_time(self, trainer: lightning.Trainer, batch_idx: int) -> bool:
         if trainer.global_step == self._saved_step:
@@ -130,7 +131,7 @@ class SaveProgress(Callback):
         self._saved_at, self._saved_step = time.monotonic(), trainer.global_step
 
     def on_save_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
-        """Between two batches: counters as before the batch, the random state of every rank, what is in the curves."""
+        """Between two batches: counters as before the batch, every rank's random state, the length of the curves."""
         if not self._between:
             return
         _put_back(trainer, checkpoint["loops"]["fit_loop"])
@@ -140,7 +141,7 @@ class SaveProgress(Callback):
         checkpoint["curves"] = curves[0] if trainer.is_global_zero and curves else None
 
     def on_load_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
-        """Keep it until training starts; and let the best checkpoint be where the run folder is now."""
+        """Keep the state until training starts, and look for the best checkpoint where the run folder is now."""
         for key, state in checkpoint["callbacks"].items():
             if "dirpath" in state:
                 checkpoint["callbacks"][key] = moved(state, state["dirpath"], str(self.path.parent))
@@ -151,7 +152,7 @@ class SaveProgress(Callback):
         if self._restored["curves"] is not None and trainer.is_global_zero:
             for logger in trainer.loggers:
                 if isinstance(logger, Curves):
-                    logger.experiment.go_on(self._restored["curves"])
+                    logger.experiment.resume(self._restored["curves"])
         if self._restored["random"] is not None:
             _restore_random_state(self._restored["random"][rank])
             module.target_tokens = self._restored["target_tokens"][rank]
@@ -165,19 +166,19 @@ def _end(number: int) -> None:
 
 
 def _put_back(trainer: lightning.Trainer, loop: dict[str, Any]) -> None:
-    """Let the saved counters of the fit loop be as if the batch had not been fetched."""
+    """Set the saved counters of the fit loop back to before the batch was fetched."""
     progress = loop["epoch_loop.batch_progress"]
     progress["total"]["ready"] -= 1
     progress["current"]["ready"] -= 1
     progress["is_last_batch"] = False
     for state in loop["state_dict"]["combined_loader"]:
         state["given"] -= 1
-    if _seems_validated(trainer):  # Lightning takes that to be where it was saved, and counts the batch before again
+    if _seems_validated(trainer):  # Lightning assumes it was saved there, and counts the previous batch again
         loop["epoch_loop.state_dict"]["_batches_that_stepped"] -= 1
 
 
 def _seems_validated(trainer: lightning.Trainer) -> bool:
-    """Whether, by Lightning's count, a validation follows the batch before; before the first of an epoch it does."""
+    """Whether, by Lightning's count, a validation follows the previous batch; before the first of an epoch it does."""
     loop, fetcher = trainer.fit_loop.epoch_loop, trainer.fit_loop._data_fetcher
     ready, last = loop.batch_progress.current.ready, loop.batch_progress.is_last_batch
     if fetcher is None:
@@ -190,7 +191,7 @@ def _seems_validated(trainer: lightning.Trainer) -> bool:
 
 
 def _random_state() -> dict[str, Any]:
-    """Of torch on all devices, NumPy and Python, as tensors and plain numbers."""
+    """The random state of torch on all devices, NumPy and Python, as tensors and plain numbers."""
     kind, keys, *rest = np.random.get_state()  # noqa: NPY002
     version, words, gauss = random.getstate()
     return {

@@ -1,4 +1,4 @@
-"""Speed of training in target words a second."""
+"""Speed of training in target words per second."""
 
 import time
 from typing import Any
@@ -15,15 +15,15 @@ class Speed(Callback):
         self._mark = 0.0
 
     def state_dict(self) -> dict[str, Any]:
-        """The seconds so far, for a training that is taken up again."""
+        """The seconds so far, for a resumed training."""
         return {"seconds": self.seconds}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on counting."""
+        """Continue from the saved seconds."""
         self.seconds = state_dict["seconds"]
 
     def tokens_per_second(self, module: Any, ranks: int) -> float | None:
-        """All ranks' target words over the seconds of training; None before the first batch."""
+        """Target words of all ranks over the seconds of training; None before the first batch."""
         return module.target_tokens * ranks / self.seconds if self.seconds > 0 else None
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
@@ -39,5 +39,5 @@ class Speed(Callback):
         self._mark = now
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Leave the validation out."""
+        """Do not count the validation."""
         self._mark = time.monotonic()

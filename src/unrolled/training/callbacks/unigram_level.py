@@ -1,4 +1,4 @@
-"""Whether a model has learnt more than how often words come."""
+"""Whether a model has learnt more than the frequencies of words."""
 
 import math
 from typing import Any
@@ -17,20 +17,20 @@ class UnigramLevel(Callback):
         self.lowest = math.inf
 
     def state_dict(self) -> dict[str, Any]:
-        """The lowest loss so far, for a training that is taken up again."""
+        """The lowest loss so far, for a resumed training."""
         return {"lowest": self.lowest}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from it."""
+        """Continue from the saved loss."""
         self.lowest = state_dict["lowest"]
 
     def on_fit_start(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Count words."""
+        """Compute the unigram level from the counts of words."""
         data: Any = trainer.datamodule  # type: ignore[attr-defined]
         self.level = unigram_loss(data.target_counts("train"), data.target_counts("val"))
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Look at the loss; NaN is no lower than anything."""
+        """Keep the loss if it is lower; NaN never is."""
         loss = float(trainer.callback_metrics.get("val/loss", math.inf))
         self.lowest = loss if loss < self.lowest else self.lowest
 

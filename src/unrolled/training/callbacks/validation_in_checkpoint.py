@@ -1,4 +1,4 @@
-"""What a validation found, inside each checkpoint."""
+"""The results of the last validation, inside each checkpoint."""
 
 from typing import Any
 
@@ -7,10 +7,10 @@ from lightning.pytorch.callbacks import Callback
 
 
 class ValidationInCheckpoint(Callback):
-    """Puts what validation found into each checkpoint, so that the best checkpoint says what it is the best of."""
+    """Adds the figures of the last validation to each checkpoint, so that the best one includes its own."""
 
     def on_save_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
-        """``checkpoint["metrics"]``: val/* as plain numbers; ``checkpoint["translations"]``: lines, of a translator."""
+        """``checkpoint["metrics"]``: val/* as plain numbers; ``checkpoint["translations"]``: a translator's lines."""
         metrics = {name: float(value) for name, value in trainer.callback_metrics.items() if name[:4] == "val/"}
         checkpoint["metrics"] = metrics
         checkpoint["translations"] = list(module.hypotheses.get("val", [])) if hasattr(module, "hypotheses") else []

@@ -1,1 +1,1 @@
-"""Where curves go: metrics.csv always, Weights & Biases by choice."""
+"""Where curves are logged: always to metrics.csv, optionally to Weights & Biases."""

@@ -1,4 +1,4 @@
-"""metrics.csv, which an interrupted training goes on with exactly where its checkpoint was written."""
+"""metrics.csv, which a resumed training continues exactly where its checkpoint was written."""
 
 import csv
 import io
@@ -13,17 +13,17 @@ from unrolled.files import flush, write_text
 
 
 class CurvesWriter(ExperimentWriter):
-    """Rows of ``log_dir``/metrics.csv. A file of an earlier training is overwritten unless one goes on with it."""
+    """Rows of ``log_dir``/metrics.csv. The file of an earlier training is overwritten unless it is resumed."""
 
     def __init__(self, log_dir: str) -> None:
         super().__init__(log_dir)
         self._rows = 0
 
     def _check_log_dir_exists(self) -> None:
-        """The run folder is never empty; what is in it stays."""
+        """Do nothing: the run folder is never empty, and its files are kept."""
 
     def save(self) -> None:
-        """Write what was logged since the last time."""
+        """Write what was logged since the last call."""
         if not self.metrics:
             return
         if self._record_new_keys() or self._rows == 0:
@@ -35,14 +35,14 @@ class CurvesWriter(ExperimentWriter):
         self.metrics = []
 
     def mark(self) -> dict[str, Any]:
-        """Write what is there, and say how much that is, for `go_on`."""
+        """Write what was logged, and return how much the file holds, for `resume`."""
         self.save()
         if self._rows:
             flush(Path(self.metrics_file_path))
         return {"rows": self._rows, "columns": list(self.metrics_keys)}
 
-    def go_on(self, mark: dict[str, Any]) -> None:
-        """Cut the file to what it was at ``mark``, and go on with it."""
+    def resume(self, mark: dict[str, Any]) -> None:
+        """Truncate the file to what it was at ``mark``, and append from there."""
         rows = self._read()[: mark["rows"]] if Path(self.metrics_file_path).is_file() else []
         self.metrics_keys, self._rows = list(mark["columns"]), len(rows)
         logged, self.metrics = self.metrics, []
@@ -54,7 +54,7 @@ class CurvesWriter(ExperimentWriter):
             return list(csv.DictReader(file))
 
     def _rewrite(self, rows: list[dict[str, Any]]) -> None:
-        """The header, ``rows`` as far as they have the columns, and what was logged."""
+        """Write the header, ``rows`` with the present columns, and what was logged."""
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, fieldnames=self.metrics_keys, extrasaction="ignore")
         writer.writeheader()
@@ -72,7 +72,7 @@ class Curves(CSVLogger):
     @property
     @rank_zero_experiment
     def experiment(self) -> CurvesWriter:
-        """The file's writer."""
+        """The writer of the file."""
         if not isinstance(self._experiment, CurvesWriter):
             Path(self.log_dir).mkdir(parents=True, exist_ok=True)
             self._experiment = CurvesWriter(log_dir=self.log_dir)

@@ -13,7 +13,7 @@ from lightning.pytorch.utilities import rank_zero_only
 
 
 def log_samples(logger: WandbLogger, split: str, rows: list[list[str]], images: dict[str, Path], step: int) -> None:
-    """In W&B: a table of ``rows`` (source, translation, reference), and ``images`` by name."""
+    """Log to W&B a table of ``rows`` (source, translation, reference), and ``images`` by name."""
     import wandb
 
     table = wandb.Table(columns=["source", "translation", "reference"], data=rows)
@@ -22,7 +22,7 @@ def log_samples(logger: WandbLogger, split: str, rows: list[list[str]], images: 
 
 
 def log_gradient_norms(loggers: Sequence[Logger], rows: list[list[float]], picture: Path, step: int) -> None:
-    """In W&B, if it is among ``loggers``: a table of step, n, norm and pairs, and the curves so far."""
+    """Log to W&B, if it is among ``loggers``, a table of step, n, norm and pairs, and the curves so far."""
     for logger in loggers:
         if isinstance(logger, WandbLogger):
             import wandb
@@ -33,12 +33,12 @@ def log_gradient_norms(loggers: Sequence[Logger], rows: list[list[float]], pictu
 
 
 def log_page(loggers: Sequence[Logger], page: Path, step: int) -> None:
-    """In W&B, if it is among ``loggers``: the page of attention, as it is."""
+    """Log to W&B, if it is among ``loggers``, the page of attention."""
     for logger in loggers:
         if isinstance(logger, WandbLogger):
             import wandb
 
-            shown = wandb.Html(str(page), inject=False)  # injected, W&B's style would be a request
+            shown = wandb.Html(str(page), inject=False)  # W&B's own style would be a request
             logger.experiment.log({"attention/page": shown, "trainer/global_step": step})
 
 
@@ -59,9 +59,9 @@ def wandb_logger(
 ) -> WandbLogger:
     """A W&B run in ``folder``/wandb, silent and without a prompt.
 
-    ``mode`` auto is online where an API key is configured (WANDB_API_KEY or netrc) and offline elsewhere; the
-    environment's WANDB_MODE comes before auto. ``configuration`` is the resolved configuration, shown with the run.
-    ``resume``: the folder's W&B run goes on, if it has one.
+    ``mode`` auto is online if an API key is configured (WANDB_API_KEY or netrc), otherwise offline; the environment's
+    WANDB_MODE overrides auto. ``configuration`` is the resolved configuration, shown with the run. ``resume``: continue
+    the folder's W&B run, if it has one.
     """
     import wandb
 
@@ -98,7 +98,7 @@ def earlier_run(folder: Path) -> str | None:
 
 @rank_zero_only
 def finish(loggers: list[Logger], *, failed: bool) -> None:
-    """Write out what the loggers still hold, and end the W&B run with exit code 0, or 1 if the run ``failed``."""
+    """Flush the loggers, and end the W&B run with exit code 0, or 1 if the run ``failed``."""
     for logger in loggers:
         logger.finalize("failed" if failed else "success")
         if isinstance(logger, WandbLogger):
