@@ -52,26 +52,23 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor
     """
     if energies.dtype.itemsize < 4:
         energies = energies.float()  # half precision would not sum to one
-    energies = by_sentence(energies, valid)
+    energies = energies.unflatten(0, (len(valid), -1))  # (B, K, S): K hypotheses of each sentence
     weights = torch.softmax(energies.masked_fill(~valid.unsqueeze(1), float("-inf")), dim=-1)
     context = torch.bmm(weights.to(annotations.dtype), annotations)
     return context.flatten(0, 1), weights.flatten(0, 1)
 
 
-def by_sentence(of_hypotheses: Tensor, of_sentences: Tensor) -> Tensor:
-    """``(B K, ...)``, given ``(B, ...)`` -> ``(B, K, ...)``."""
-    return of_hypotheses.unflatten(0, (len(of_sentences), -1))
-
-
 def add(of_hypotheses: Tensor, of_sentences: Tensor) -> Tensor:
     """``(B K, X)`` or ``(B K, S, X)``, and ``(B, S, X)`` -> each hypothesis plus its sentence, ``(B K, S, X)``."""
     hypotheses = of_hypotheses if of_hypotheses.dim() == 3 else of_hypotheses.unsqueeze(1)
-    return (by_sentence(hypotheses, of_sentences) + of_sentences.unsqueeze(1)).flatten(0, 1)
+    sums = hypotheses.unflatten(0, (len(of_sentences), -1)) + of_sentences.unsqueeze(1)
+    return sums.flatten(0, 1)
 
 
 def products(queries: Tensor, keys: Tensor) -> Tensor:
     """The inner product of every hypothesis and position: ``(B K, X)``, ``(B, S, X)`` -> ``(B K, S)``."""
-    return torch.bmm(by_sentence(queries.to(keys.dtype), keys), keys.transpose(1, 2)).flatten(0, 1)
+    by_sentence = queries.to(keys.dtype).unflatten(0, (len(keys), -1))
+    return torch.bmm(by_sentence, keys.transpose(1, 2)).flatten(0, 1)
 
 
 class BahdanauAttention(Attention):

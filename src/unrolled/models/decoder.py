@@ -82,7 +82,8 @@ class Decoder(nn.Module):
         """The definition of ``unroll``: the loop over ``step``, with the input products hoisted."""
         states, contexts, weights = [], [], []
         steps = self.project(embeddings).unbind(1)
-        for projected, known in zip(steps, unbind(given, len(steps)), strict=True):
+        every = [None] * len(steps) if given is None else unbind(given)
+        for projected, known in zip(steps, every, strict=True):
             (s, c), alpha, state = self.advance(projected, state, known)
             states.append(s)
             contexts.append(c)
@@ -130,7 +131,7 @@ class CGRUDecoder(Decoder):
         (s_prime,) = self.rec1.step(projected, (s,))
         # c_j = ATT(C, s'_j)              (6)-(8)
         context, weights, memory = self.attention.step(s_prime, prepared, memory)
-        context = read(context, given)
+        context = context if given is None else read(context, given)
         # s_j = REC2(s'_j, c_j)           (9)-(12)
         (s,) = self.rec2.step(self.rec2.project(context), (s_prime,))
         return (s, context), weights, (prepared, s, memory)
@@ -190,7 +191,7 @@ class BahdanauDecoder(Decoder):
         prepared, cell_state, memory = state
         # c_i = ATT(s_{i-1}, h)
         context, weights, memory = self.attention.step(cell_state[0], prepared, memory)
-        context = read(context, given)
+        context = context if given is None else read(context, given)
         # k = ReLU(L1 [E y_{i-1}; c_i])
         k = torch.relu(projected + self.combine_context(context))
         # s_i = RNN(k, s_{i-1})
@@ -248,7 +249,7 @@ class RNNsearchDecoder(Decoder):
         """One step; features are (s_{i-1}, c_i)."""
         prepared, s, memory = state
         context, weights, memory = self.attention.step(s, prepared, memory)
-        context = read(context, given)
+        context = context if given is None else read(context, given)
         # the gates and the candidate see W E y + C c
         (following,) = self.cell.step(projected + self.context(context), (s,))
         return (s, context), weights, (prepared, following, memory)

@@ -21,16 +21,12 @@ def given_contexts(known: Tensor, annotations: Tensor) -> Given:
     return contexts, known.sum(dim=2, keepdim=True) > 0
 
 
-def unbind(given: Given | None, steps: int) -> list[Given | None]:
+def unbind(given: Given) -> list[Given]:
     """The given contexts of each of T steps."""
-    if given is None:
-        return [None] * steps
     return list(zip(*(tensor.unbind(1) for tensor in given), strict=True))
 
 
-def read(context: Tensor, given: Given | None) -> Tensor:
+def read(context: Tensor, given: Given) -> Tensor:
     """The given context ``(B, C)`` where there is one, else the attention's own."""
-    if given is None:
-        return context
     contexts, linked = given
     return torch.where(linked, contexts.to(context.dtype), context)

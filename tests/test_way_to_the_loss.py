@@ -1,0 +1,101 @@
+"""README's list "From the command to the loss", and that of docs/architecture.md to the hypothesis, are what runs.
+
+python tests/test_way_to_the_loss.py     writes both lists anew
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "src"), str(Path(__file__).resolve().parent)]
+
+from support.scripts import ROOT, TINY, TINY_MODEL, call_script, train
+from support.way import Watch, between, watched
+
+from unrolled.models.decoder import Decoder
+from unrolled.models.encoder import BidirectionalGRU
+from unrolled.training.loss import token_loss
+
+TINY_RUN = [*TINY, *TINY_MODEL, "model=cgru", "attention=gru_att", "logger=csv", "trainer.max_steps=1"]
+BEGIN, END = "<!-- the way: python tests/test_way_to_the_loss.py -->", "<!-- end of the way -->"
+README, ARCHITECTURE = ROOT / "README.md", ROOT / "docs" / "architecture.md"
+FILES, NAMES = 14, 20
+"""The most that a reader should have to open, and to hold, up to the loss."""
+
+
+def to_the_loss(folder: Path, *, plainly: bool) -> Watch:
+    """Of one training step; ``plainly``: by the definitions, not by what stands for them in fast/ and linear_loss."""
+
+    def by_definition(hidden, output, words, smoothing):
+        return token_loss(output(hidden), words, smoothing)
+
+    def run() -> None:
+        if not plainly:
+            train(folder, *TINY_RUN)
+            return
+        with (
+            patch.object(Decoder, "unroll", Decoder.unroll_plainly),
+            patch.object(BidirectionalGRU, "forward", BidirectionalGRU.annotate_by_torch),
+            patch("unrolled.training.translation.linear_token_loss", by_definition),
+        ):
+            train(folder, *TINY_RUN)
+
+    return watched(("commands/train.py", "train"), "Objective.training_step", "Translator.__init__", run)
+
+
+def to_the_hypothesis(folder: Path, run: Path) -> Watch:
+    """Of one line through translate.py."""
+    way = ("commands/translate.py", "main"), "TrainedTranslator.translations", "Translator.__init__"
+    return watched(*way, lambda: call_script("translate.py", f"run={run}", cwd=folder, text="a b c\n"))
+
+
+def counted(what: str, watch: Watch) -> None:
+    """For the table in docs/architecture.md: pytest -s shows it."""
+    executed = {file for file, _ in watch.executed}
+    print(f"\n{what}: {len(watch.way)} files, {watch.names} names; executed {len(executed)}, {len(watch.executed)}")
+
+
+@pytest.mark.slow
+def test_readme_has_the_way_to_the_loss(tmp_path):
+    watch = to_the_loss(tmp_path, plainly=True)
+    counted("to the loss, by the definitions", watch)
+    assert between(README, BEGIN, END) == watch.listed()
+    assert len(watch.way) <= FILES
+    assert watch.names <= NAMES
+
+
+@pytest.mark.slow
+def test_what_trains_is_the_same_way_with_fast_beside_it(tmp_path):
+    """The files that run are those of the list, those of fast/, and the loss that makes no logits."""
+    watch = to_the_loss(tmp_path, plainly=False)
+    counted("to the loss, as it runs", watch)
+    more = {file for file in watch.way if f"| `{file}` |" not in between(README, BEGIN, END)}
+    assert {file for file in more if not file.startswith("models/fast/")} == {"training/linear_loss.py"}
+
+
+@pytest.mark.slow
+def test_the_page_on_architecture_has_the_way_to_the_hypothesis(trained, tmp_path):
+    watch = to_the_hypothesis(tmp_path, trained)
+    counted("to the hypothesis", watch)
+    assert between(ARCHITECTURE, BEGIN, END) == watch.listed()
+
+
+def _renew(path: Path, watch: Watch) -> None:
+    before, rest = path.read_text(encoding="utf-8").split(BEGIN)
+    after = rest.split(END)[1]
+    path.write_text(f"{before}{BEGIN}\n{watch.listed()}\n{END}{after}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        plain, fast = to_the_loss(folder, plainly=True), to_the_loss(folder, plainly=False)
+        hypothesis = to_the_hypothesis(folder, folder / "run")
+        for what, watch in {"definitions": plain, "as it runs": fast, "hypothesis": hypothesis}.items():
+            counted(what, watch)
+        _renew(README, plain)
+        _renew(ARCHITECTURE, hypothesis)
