@@ -21,13 +21,13 @@ TEXT, DIRECTIONS = ("source", "target"), ("forward", "backward")
 
 @command("align")
 def main(config: DictConfig) -> None:
-    given = [name for name in (*TEXT, *DIRECTIONS) if config[name] is not None]
-    if tuple(given) not in (TEXT, DIRECTIONS):
+    named = [name for name in (*TEXT, *DIRECTIONS) if config[name] is not None]
+    if tuple(named) not in (TEXT, DIRECTIONS):
         raise UserError(
-            f"{' and '.join(given) or 'nothing'} given: name the text, source=FILE target=FILE,"
+            f"{' and '.join(named) or 'nothing'} given: name the text, source=FILE target=FILE,"
             " or two alignments of it, forward=FILE backward=FILE"
         )
-    links = aligned(config) if tuple(given) == TEXT else symmetrized(config)
+    links = aligned(config) if tuple(named) == TEXT else symmetrized(config)
     sys.stdout.writelines(f"{pharaoh(line)}\n" for line in links)
 
 

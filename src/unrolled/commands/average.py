@@ -1,4 +1,4 @@
-"""The mean of a run's weights at several validations, as a run of its own.
+"""The mean of a run's weights at several validations, as a new run.
 
 python src/average.py run=RUN [which=best|last] [number=5]    then: python src/translate.py run=RUN/average-best-5
 """

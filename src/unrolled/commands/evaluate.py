@@ -37,15 +37,15 @@ def main(config: DictConfig) -> None:
 def evaluate_alignments(config: DictConfig) -> None:
     if config.alignments is None or config.gold is None:
         raise UserError("alignments=FILE and gold=FILE go together: name both Pharaoh files")
-    found = list(read_alignments(config.alignments))
+    hypotheses = list(read_alignments(config.alignments))
     gold = list(read_alignments(config.gold, base=config.gold_base))
-    if len(found) != len(gold):
-        raise unequal(config.alignments, len(found), config.gold, len(gold))
-    show_results(alignment_scores([sure for sure, _ in found], gold)._asdict())
+    if len(hypotheses) != len(gold):
+        raise unequal(config.alignments, len(hypotheses), config.gold, len(gold))
+    show_results(alignment_scores([sure for sure, _ in hypotheses], gold)._asdict())
 
 
 def evaluate_run(config: DictConfig) -> None:
-    from unrolled.configuration.load import load_translator  # and torch
+    from unrolled.configuration.load import load_translator  # loads torch
     from unrolled.inspection.heat_maps import save_alignments
 
     first = run_folders(config)[0]

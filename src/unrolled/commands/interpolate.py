@@ -1,4 +1,4 @@
-"""Weights of a mixture of language models that make held-out text the likeliest, and what the mixture is worth.
+"""The weights of a mixture of language models that make held-out text most likely, and the mixture's perplexity.
 
 python src/interpolate.py run='[LM,LM]' val=FILE [test=FILE]
 """

@@ -1,9 +1,9 @@
-"""The attention of a run, or of several side by side, as one page to look at in a browser: no network, no server.
+"""The attention of a run, or of several side by side, as one page for a browser, without network or server.
 
 python src/look.py runs=RUN [output=FILE]
 python src/look.py runs='[A,B]' [output=FILE]
 
-A run has kept its attention at every validation in attention.jsonl. How to read the page: docs/look.md.
+A run records its attention at every validation in attention.jsonl. How to read the page: docs/look.md.
 """
 
 import sys

@@ -1,6 +1,6 @@
-"""Judge n-best lists by further models, find the weight of each judgement, and choose again.
+"""Score n-best lists with further models, tune the weight of each score, and choose the best again.
 
-python src/rescore.py nbest=FILE scorers='{lm: RUN}' [source=FILE]                        the lists with a figure more
+python src/rescore.py nbest=FILE scorers='{lm: RUN}' [source=FILE]                        the lists with another figure
 python src/rescore.py nbest=FILE scorers='{lm: RUN}' [source=FILE] reference=FILE         tuned weights
 python src/rescore.py nbest=FILE scorers='{lm: RUN}' [source=FILE] weights='{logp: 1, lm: 0.2}'   best translations
 """
@@ -51,8 +51,8 @@ def main(config: DictConfig) -> None:
 
 
 def judgements(lists: list[list[Entry]], run: str, config: DictConfig) -> list[float]:
-    """log p of every translation, of one list after the other."""
-    from unrolled.configuration.load import load_scorer  # and torch, where no list is judged not needed
+    """log p of every translation, one list after the other."""
+    from unrolled.configuration.load import load_scorer  # loads torch, only if there are scorers
 
     texts = [entry.text for entries in lists for entry in entries]
     scorer, reads_source = load_scorer(run, config)
@@ -63,5 +63,5 @@ def judgements(lists: list[list[Entry]], run: str, config: DictConfig) -> list[f
     sources = list(read_lines(config.source))
     if len(sources) != len(lists):
         raise unequal(config.nbest, len(lists), config.source, len(sources))
-    given = [source for source, entries in zip(sources, lists, strict=True) for _ in entries]
-    return [sum(log_p for _, log_p in pieces) for pieces in scorer.score(given, texts)]
+    repeated = [source for source, entries in zip(sources, lists, strict=True) for _ in entries]
+    return [sum(log_p for _, log_p in pieces) for pieces in scorer.score(repeated, texts)]

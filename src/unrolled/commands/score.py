@@ -53,7 +53,7 @@ def score_sentences(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
     scorers = [scorer(model, context) for model in models]
     chunks = arriving(sys.stdin.buffer, "standard input", config.lines)
     columns = [Column(model.name, model.tokenizer) for model in models]
-    return columns, ((lines, [each.score(lines) for each in scorers]) for lines in chunks)
+    return columns, ((lines, [column_scorer.score(lines) for column_scorer in scorers]) for lines in chunks)
 
 
 def score_pairs(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:

@@ -1,6 +1,6 @@
 """Train, validate and test a model: python src/train.py model=cgru attention=gru_att
 
-Groups and options stand in conf/; resume=RUN goes on with a run. Figures go to stdout, all else to the run folder.
+Groups and options are in conf/; resume=RUN resumes a run. Figures go to stdout, everything else to the run folder.
 """
 
 from pathlib import Path

@@ -48,14 +48,14 @@ def main(config: DictConfig) -> None:
 
 
 def line(number: int, best: Output, nbest: int) -> str:
-    """The translation, or where there are several of a line an entry of the n-best list."""
+    """The translation or, with ``nbest`` above 1, an entry of the n-best list."""
     if nbest == 1:
         return best.text
     return f"{number} ||| {best.text} ||| logp={best.hypothesis.log_probability:.6f} ||| {best.hypothesis.score:.6f}"
 
 
 def shortened(lines: list[str], done: int, translator: TrainedTranslator, config: DictConfig) -> list[str]:
-    """``lines`` with at most ``max_length`` tokens each; what is cut, or refused, is named by its number."""
+    """``lines`` with at most ``max_length`` tokens each; messages name lines that are cut or refused by number."""
     tokenizer = translator.members[0].source_tokenizer
     encoded = tokenizer.encode(lines)
     for number, ids in enumerate(encoded):
@@ -63,6 +63,6 @@ def shortened(lines: list[str], done: int, translator: TrainedTranslator, config
             what = f"standard input:{done + number + 1}: {len(ids)} tokens are more than max_length={config.max_length}"
             if config.longer == "refuse":
                 raise UserError(f"{what}; split the line, raise max_length, or give longer=truncate")
-            log.warning("%s; the rest is left out", what)
+            log.warning("%s; the rest is omitted", what)
             lines[number] = tokenizer.decode(ids[: config.max_length])
     return lines

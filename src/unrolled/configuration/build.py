@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError
 
-if TYPE_CHECKING:  # torch and Lightning take seconds: whoever only reads text starts without
+if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read text start without
     import lightning
     from torch import nn
 
@@ -36,7 +36,7 @@ def build_data(config: DictConfig) -> DataModule:
 
 
 def build_model(config: DictConfig, *, source_vocabulary: int | None, target_vocabulary: int) -> nn.Module:
-    """The model of ``config``; UserError where model, attention and data do not go together."""
+    """The model of ``config``; UserError if model, attention and data do not fit together."""
     attention = instantiate(config.attention) or None
     return instantiate(config.model)(
         source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, attention=attention
@@ -44,7 +44,7 @@ def build_model(config: DictConfig, *, source_vocabulary: int | None, target_voc
 
 
 def build_detail(config: DictConfig, columns: Sequence[Column]) -> Detail:
-    """What score.py shows of each of ``columns``, ranked or as it comes. UserError: what does not go together."""
+    """How score.py shows ``columns``, ranked or in the given order. UserError: options that exclude each other."""
     from unrolled.inference.ranking import in_order
 
     detail: Detail = instantiate(config.detail)(columns=columns)
@@ -103,7 +103,7 @@ def _optimizer(config: DictConfig) -> Any:
 
 
 def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trainer:
-    """Lightning's Trainer with the callbacks and loggers of ``config``; ``resume``: those of the run that was."""
+    """Lightning's Trainer with the callbacks and loggers of ``config``; ``resume``: continue the loggers' run."""
     from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import ProgressBar
 
@@ -129,7 +129,7 @@ def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trai
 
 
 def build_search(config: DictConfig, vocabulary: Tokenizer) -> Any:
-    """The search of ``config`` for targets of ``vocabulary``; UserError: a language model with another one."""
+    """The search of ``config`` for targets of ``vocabulary``; UserError: a language model with another vocabulary."""
     run = config.search.get("language_model")
     if run is None:
         return instantiate(config.search)

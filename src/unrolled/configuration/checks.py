@@ -1,4 +1,4 @@
-"""What is refused before anything is built."""
+"""Checks of a configuration before anything is built."""
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
@@ -9,7 +9,7 @@ HALF_WEIGHTS = {"bf16-true": "bf16-mixed", "16-true": "16-mixed"}
 
 
 def check_choices(config: DictConfig) -> None:
-    """UserError where ``+name=`` added an option that nothing reads, or a value stands in place of a group's choice."""
+    """UserError if ``+name=`` added an option that nothing reads, or a plain value replaced a group's choice."""
     hydra = HydraConfig.get()
     for override in hydra.overrides.task:
         name = override.partition("=")[0]
@@ -23,7 +23,7 @@ def check_choices(config: DictConfig) -> None:
 
 
 def check_training(config: DictConfig, processes: int) -> None:
-    """UserError where the objective of ``config`` cannot use how it is to be trained."""
+    """UserError if the objective of ``config`` does not fit the way it should be trained."""
     name, precision = config.choices.model, config.trainer.precision
     optimized = {group: bool(config[group]) for group in ("optimizer", "schedule")}
     if config.objective.kind != "counting":
@@ -37,8 +37,8 @@ def check_training(config: DictConfig, processes: int) -> None:
             raise UserError(f"model={name} is counted, there is nothing to optimise: omit {group}=...")
     if config.trainer.gradient_clip_val is not None or config.trainer.accumulate_grad_batches != 1:
         raise UserError(
-            f"model={name} is counted and has no gradients: leave trainer.gradient_clip_val and "
-            "trainer.accumulate_grad_batches away"
+            f"model={name} is counted and has no gradients: omit trainer.gradient_clip_val and "
+            "trainer.accumulate_grad_batches"
         )
     if processes > 1:
         raise UserError(f"model={name} is counted by one process, not by {processes}: take hardware=cpu")

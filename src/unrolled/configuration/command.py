@@ -1,4 +1,4 @@
-"""A script is a function of its composed configuration under ``@command("name")``, which composes conf/name.yaml."""
+"""A command is a function of its configuration, decorated with ``@command("name")``, which composes conf/name.yaml."""
 
 import functools
 import logging
@@ -36,7 +36,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
     """Turn a function of the configuration into a script's ``main``.
 
     A user's mistake ends with one line on stderr and exit status 2; an interruption with 130; results go to stdout, the
-    log to stderr. Whatever else goes wrong is our mistake and keeps its traceback.
+    log to stderr. Any other error is a mistake of the program and keeps its traceback.
     """
 
     def decorate(task: Callable[[DictConfig], Any]) -> Callable[[], None]:
@@ -51,9 +51,9 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
             try:
                 check_choices(config)
                 check_options(config, name)
-                return task(config)  # a mistake is said by the process that launched this one
+                return task(config)  # the process that launched this one reports a mistake
             except Preempted:
-                os.kill(os.getpid(), signal.SIGUSR2)  # now it is for submitit, which queues the job again
+                os.kill(os.getpid(), signal.SIGUSR2)  # now for submitit, which requeues the job
                 raise
 
         def main() -> None:
@@ -71,7 +71,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
 
 
 def _prepare_process(job: str = "") -> None:
-    """The log to stderr, its lines marked with the ``job`` where several run side by side."""
+    """Log to stderr, with lines marked by the ``job`` if several run at once."""
     form = f"%(asctime)s {job}%(message)s"
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=form, datefmt="%H:%M:%S", force=bool(job))
     for chatter in ("lightning.pytorch", "lightning.fabric", "fontTools", "sacrebleu"):
@@ -87,7 +87,7 @@ def _status() -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         sys.exit(130)
-    except BrokenPipeError:  # whoever read our output, such as head, wants no more
+    except BrokenPipeError:  # the reader of our output, such as head, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except Exception as problem:

@@ -1,4 +1,4 @@
-"""What a process is to train: a new run, the rest of one, one again, or a job of a sweep."""
+"""What a process should train: a new run, the rest of a run, a run again, or a job of a sweep."""
 
 import logging
 import math
@@ -27,29 +27,29 @@ def in_sweep() -> bool:
 
 
 def launched_elsewhere() -> bool:
-    """Whether a launcher such as joblib or submitit runs this job in a process of its own."""
+    """Whether a launcher such as joblib or submitit runs this job in a separate process."""
     return in_sweep() and not HydraConfig.get().launcher._target_.endswith(".BasicLauncher")
 
 
 class Job(NamedTuple):
-    """What a process is to train."""
+    """What a process should train."""
 
     config: DictConfig
     resume: bool
-    """Whether to go on from the run folder's last checkpoint, rather than to begin."""
+    """Whether to resume from the run folder's last checkpoint."""
     results: dict[str, Any] | None = None
-    """Of a run that needs no training any more."""
+    """The results of a run that needs no more training."""
     original: Path | None = None
-    """The run that is to be reproduced."""
+    """The run to reproduce."""
 
 
 def this_job(config: DictConfig) -> Job:
-    """What the command line asks for: a new run, the rest of one (``resume=RUN``), one again (``reproduce=RUN``), or a
-    job of a sweep.
+    """What the command line asks for.
 
-    A job of a sweep whose folder (``sweep.dir=DIR``) holds it already is not repeated if it has completed or diverged,
-    gone on with if it was interrupted, and trained anew if it failed. UserError: no run folder, one that cannot be gone
-    on with, options that do not go with ``resume``, a sweep folder that holds another job.
+    That is a new run, the rest of a run (``resume=RUN``), a run again (``reproduce=RUN``), or a job of a sweep. If the
+    sweep's folder (``sweep.dir=DIR``) already has the job, it is kept if it completed or diverged, resumed if it
+    was interrupted, and trained again if it failed. UserError: no run folder, a run that cannot be resumed, options
+    that ``resume`` does not accept, a sweep folder with another job.
     """
     if is_child():
         return Job(config, resume=bool(os.environ.get(RESUMED)))
@@ -70,37 +70,37 @@ def this_job(config: DictConfig) -> Job:
             f"sweep.dir={config.sweep.dir}: {folder.name} holds another configuration: give the options of that sweep,"
             " or another sweep.dir"
         )
-    found = status(folder)
-    if found in ("completed", "diverged"):
-        log.info("%s has %s: nothing to do", folder, found)
+    ending = status(folder)
+    if ending in ("completed", "diverged"):
+        log.info("%s has %s: nothing to do", folder, ending)
         return Job(saved, resume=True, results=read_results(folder))
-    return Job(saved, resume=True) if found != "failed" else Job(config, resume=False)
+    return Job(saved, resume=True) if ending != "failed" else Job(config, resume=False)
 
 
 def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
-    """What stands on the command line beside ``chosen``; UserError where it is not in ``allowed``."""
+    """The options on the command line other than ``chosen``; UserError if one is not in ``allowed``."""
     names = []
     for override in HydraConfig.get().overrides.task:
         name, _, _ = override.lstrip("+").partition("=")
         if name != chosen.partition("=")[0]:
             names.append(name)
             if name not in allowed:
-                also = f"; {', '.join(allowed)} may be given beside it, to train longer" if allowed else ""
+                also = f"; only {', '.join(allowed)} may be added, to train longer" if allowed else ""
                 raise UserError(f"{override}: {chosen} takes that run's own options{also}")
     return names
 
 
 def _reproduced(config: DictConfig) -> Job:
-    """With the run's own configuration, in a new folder. UserError: a run that did not complete."""
+    """A job with the configuration of that run, in a new folder. UserError: a run that did not complete."""
     run, original = read_config(config.reproduce), Path(os.path.abspath(config.reproduce))
     _overrides(f"reproduce={config.reproduce}", ())
     if status(original) != "completed":
-        raise UserError(f"reproduce={config.reproduce}: this run did not complete, so that there is nothing to compare")
+        raise UserError(f"reproduce={config.reproduce}: this run did not complete, so there is nothing to compare with")
     return Job(DictConfig(moved(resolved(run), run.run_folder, config.run_folder)), resume=False, original=original)
 
 
 def _resumed(config: DictConfig) -> Job:
-    """With the run's own configuration; longer, if trainer.max_epochs, max_steps or max_time are given."""
+    """A job with the configuration of that run; longer if trainer.max_epochs, max_steps or max_time say so."""
     run = read_config(config.resume)
     trainer = resolved(run.trainer)
     for name in _overrides(f"resume={config.resume}", LONGER):
@@ -113,22 +113,22 @@ def _resumed(config: DictConfig) -> Job:
 
 
 def value(config: DictConfig, results: dict[str, Any]) -> float:
-    """What a sweeper is told of a run: the monitored figure of its best checkpoint; NaN if it did not complete."""
+    """The value of a run for a sweeper: the monitored figure of its best checkpoint; NaN if it did not complete."""
     return results.get(config.objective.monitor, math.nan) if results["status"] == "completed" else math.nan
 
 
 def interrupted(config: DictConfig) -> NoReturn:
-    """KeyboardInterrupt, which ends a script with status 130, after a word on what takes up the run or the sweep."""
-    sweep = f"the same command with sweep.dir={config.sweep.dir}"
+    """KeyboardInterrupt, which ends a command with status 130, after a line on how to continue the run or sweep."""
+    sweep = f"the same command and sweep.dir={config.sweep.dir}"
     again = sweep if in_sweep() else f"train.py resume={config.run_folder}"
-    log.info("interrupted; %s goes on", again)
+    log.info("interrupted; continue with %s", again)
     raise KeyboardInterrupt
 
 
 RESOLVED = "UNROLLED_CONFIG"
-"""Environment variable: the path of a resolved configuration that stands in for the command line."""
+"""Environment variable: the path of a resolved configuration that replaces the command line."""
 RESUMED = "UNROLLED_RESUMED"
-"""Environment variable beside it: not empty where that run is to be gone on with."""
+"""Environment variable: not empty if that run should be resumed."""
 
 
 def is_child() -> bool:
@@ -137,12 +137,12 @@ def is_child() -> bool:
 
 
 def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
-    """What tells each of several processes which run it is one of, and whether that goes on."""
+    """Environment variables that tell each of several processes its run, and whether to resume it."""
     return {RESOLVED: str(folder / "config.yaml"), RESUMED: "1" if resume else ""}
 
 
 def halved(config: DictConfig) -> DictConfig:
-    """With half the token budget, and twice the batches an update."""
+    """``config`` with half the token budget, and twice the batches per update."""
     less = DictConfig(resolved(config))
     if "max_tokens" in config.data:
         for path in ("data.max_tokens", "data.module.max_tokens"):

@@ -1,4 +1,4 @@
-"""Around a training: which run it is, in how many processes, with how much memory, and what a sweep is told of it."""
+"""Around a training: which run it is, how many processes, running out of memory, and the value for a sweep."""
 
 import logging
 import sys
@@ -21,13 +21,13 @@ from unrolled.training.ranks import is_first, processes, run_ranks, started_from
 log = logging.getLogger(__name__)
 
 Train = Callable[..., dict[str, Any]]
-"""(configuration, run folder, resume=...) -> results.json's figures; in the process that is to train."""
+"""(configuration, run folder, resume=...) -> the figures of results.json; called in the process that trains."""
 
 
 def launch(train: Train, config: DictConfig) -> float | None:
-    """Call ``train`` for what the command line asks for: a new run, the rest of one, one again, a job of a sweep.
+    """Call ``train`` for what the command line asks for: a new run, the rest of a run, a run again, a job of a sweep.
 
-    Returns what a sweeper is told. SystemExit: a run that did not complete, and was the only one.
+    Returns the value for a sweeper. SystemExit: a single run that did not complete.
     """
     config, resume, results, original = this_job(config)
     check_options(config, "train")  # of the run that is resumed or reproduced
@@ -46,10 +46,10 @@ def launch(train: Train, config: DictConfig) -> float | None:
 
 
 def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
-    """What ``train`` returns; if there is no memory left, once more with half the token budget, from the beginning.
+    """What ``train`` returns; if memory runs out, it starts once more with half the token budget.
 
-    Then twice as many batches make an update, so that updates are of as many words. One of several processes leaves it
-    to the one that started it.
+    Then an update has twice as many batches, so that it has as many words as before. One of several processes leaves
+    this to the process that started it.
     """
     try:
         return _in_processes(train, config, folder, resume=resume)

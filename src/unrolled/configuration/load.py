@@ -1,4 +1,4 @@
-"""From a run folder to the model that was trained."""
+"""From a run folder to its trained model."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -25,9 +25,9 @@ from unrolled.text.tokenizer import Tokenizer, load_tokenizers
 
 
 def load_translator(config: DictConfig) -> TrainedTranslator:
-    """The translator of the run folder ``config.run``, or of several as an ensemble, with search, mean and device.
+    """The translator in the run folder ``config.run``, or an ensemble of several, with search, mean and device.
 
-    UserError: a run that holds none, or runs with different target vocabularies.
+    UserError: a run without a translator, or runs with different target vocabularies.
     """
     runs = run_folders(config)
     device = _device(config.device)
@@ -53,7 +53,7 @@ def load_translator(config: DictConfig) -> TrainedTranslator:
 
 
 def load_language_model(config: DictConfig) -> TrainedLanguageModel:
-    """The language model of the run folder ``config.run``, with device; UserError if it holds none."""
+    """The language model in the run folder ``config.run``, with device; UserError if it has none."""
     model, tokenizer = load_language_model_of(config.run)
     device = _device(config.device)
     return TrainedLanguageModel(
@@ -67,22 +67,22 @@ def load_language_model(config: DictConfig) -> TrainedLanguageModel:
 
 
 def load_language_models(config: DictConfig) -> list[TrainedLanguageModel]:
-    """Those of the run folders ``config.run``, or their mixture alone where ``config.mixture`` gives weights.
+    """The language models in the run folders ``config.run``, or only their mixture if ``config.mixture`` has weights.
 
-    UserError: no run, a run that holds no language model, weights that are none, different vocabularies in a mixture.
+    UserError: no run, a run without a language model, invalid weights, different vocabularies in a mixture.
     """
     runs = run_folders(config)
     weights = resolved(config).get("mixture")
     alone = [OmegaConf.merge(config, {"run": run}) for run in runs]
     models = [
-        replace(load_language_model(DictConfig(each)), name=name)
-        for each, name in zip(alone, short_names(runs), strict=True)
+        replace(load_language_model(DictConfig(single)), name=name)
+        for single, name in zip(alone, short_names(runs), strict=True)
     ]
     return models if weights is None else [mixture(models, weights)]
 
 
 def load_scorer(run: str, config: DictConfig) -> tuple[Any, bool]:
-    """The model of the run folder ``run``, and whether it scores pairs rather than sentences."""
+    """The model in the run folder ``run``, and whether it scores pairs rather than sentences."""
     chosen = OmegaConf.merge(config, {"run": run})
     assert isinstance(chosen, DictConfig)
     if trains_translation(run):
@@ -91,12 +91,12 @@ def load_scorer(run: str, config: DictConfig) -> tuple[Any, bool]:
 
 
 def trains_translation(run: str | None) -> bool:
-    """Whether the run folder ``run`` is a translator's, not a language model's."""
+    """Whether the run folder ``run`` is that of a translator, not of a language model."""
     return bool(read_config(run).objective.kind == "translation")
 
 
 def load_language_model_of(run: str | None) -> tuple[LanguageModel, Tokenizer]:
-    """The language model of the run folder ``run``, and its vocabulary; UserError if it holds none."""
+    """The language model in the run folder ``run``, and its vocabulary; UserError if it has none."""
     config, model, _, tokenizer = _load(run)
     if not isinstance(model, LanguageModel):
         raise UserError(f"{run}: model={config.choices.model} is a translator; name a language model's run")
@@ -104,10 +104,10 @@ def load_language_model_of(run: str | None) -> tuple[LanguageModel, Tokenizer]:
 
 
 def load_ngrams(run: str) -> tuple[NgramLanguageModel, Tokenizer]:
-    """The n-gram model of the run folder ``run``, and its vocabulary; UserError if it holds none."""
+    """The n-gram model in the run folder ``run``, and its vocabulary; UserError if it has none."""
     model, tokenizer = load_language_model_of(run)
     if not isinstance(model, NgramLanguageModel):
-        raise UserError(f"run={run} is no n-gram model, which alone ARPA files can hold: name a run of model=ngram_lm")
+        raise UserError(f"run={run} is no n-gram model, and ARPA files hold no others: name a run of model=ngram_lm")
     return model, tokenizer
 
 

@@ -1,4 +1,4 @@
-"""One line for a user's mistake: what, where, and the nearest valid choice."""
+"""One line for a user's mistake: what is wrong, where, and the nearest valid choice."""
 
 import errno
 import re
@@ -10,14 +10,14 @@ from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryV
 
 from unrolled.errors import UserError, nearest
 
-# of the system, which says with each what file it is about
+# errors of the system, each with the file that it is about
 NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR)
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PLUGINS = {"joblib": "sweep", "submitit_slurm": "slurm", "submitit_local": "slurm"}  # Hydra's, and our extra for each
 
 
 def users_mistake(problem: BaseException) -> str | None:
-    """The one line that tells a user what to mend, or None if ``problem`` is not the user's."""
+    """The line that tells the user what to mend, or None if ``problem`` is not the user's mistake."""
     cause: BaseException | None = problem
     while cause is not None:
         if isinstance(cause, UserError):
@@ -33,28 +33,30 @@ def users_mistake(problem: BaseException) -> str | None:
 
 
 def full_disk(problem: BaseException) -> str | None:
-    """One line where ``problem`` is that nothing more could be written, else None."""
+    """A line if ``problem`` means that the disk is full, else None."""
     cause: BaseException | None = problem
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in FULL:
             where = "" if cause.filename is None else f"{cause.filename}: "
-            return f"{where}{cause.strerror}; what was whole before still is: make room, and go on with it"
+            return f"{where}{cause.strerror}; earlier files are intact: make room, and resume the run"
         cause = cause.__cause__ or cause.__context__
     return None
 
 
 def _configuration_mistake(problem: Exception) -> str:
-    """One line from Hydra's several, with the nearest valid choice where there is one."""
+    """One line instead of Hydra's several, with the nearest valid choice if there is one."""
     text = str(problem)
-    if isinstance(problem, MissingConfigException) and (found := re.search(r"Could not find '([^']+)/([^'/]+)'", text)):
-        group, choice = found.groups()
+    if isinstance(problem, MissingConfigException) and (
+        missing := re.search(r"Could not find '([^']+)/([^'/]+)'", text)
+    ):
+        group, choice = missing.groups()
         if choice in PLUGINS:
             return f'{group}={choice} is not installed: pip install -e ".[{PLUGINS[choice]}]"'
         return f"{group}={choice}: there is no such choice{nearest(choice, getattr(problem, 'options', None) or [])}"
     if isinstance(problem, MissingMandatoryValue):
         return f"{problem.full_key} is missing: give {problem.full_key}=..."
-    if isinstance(problem, InterpolationToMissingValueError) and (found := re.search(r"value: (\S+)", text)):
-        return f"{found[1]} is missing: give {found[1]}=..."
+    if isinstance(problem, InterpolationToMissingValueError) and (option := re.search(r"value: (\S+)", text)):
+        return f"{option[1]} is missing: give {option[1]}=..."
     cause = problem.__cause__
     if isinstance(cause, OmegaConfBaseException) and cause.parent_node is not None and cause.key is not None:
         keys = [str(key) for key in cause.parent_node] if isinstance(cause.parent_node, DictConfig) else []
@@ -66,12 +68,12 @@ def _configuration_mistake(problem: Exception) -> str:
 
 
 def _added(text: str) -> str | None:
-    """What to say of an option that ``+`` has added, if it is the one that a constructor does not know."""
-    found = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", text)
-    if found is None or not HydraConfig.initialized():
+    """The message for an option added by ``+``, if it is the one that a constructor does not know."""
+    unexpected = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", text)
+    if unexpected is None or not HydraConfig.initialized():
         return None
     for override in HydraConfig.get().overrides.task:
         path, _, name = override.partition("=")[0].rpartition(".")
-        if path.startswith("+") and name == found[2]:
-            return f"{path}.{name}: {found[1]} has no such option"
+        if path.startswith("+") and name == unexpected[2]:
+            return f"{path}.{name}: {unexpected[1]} has no such option"
     return None

@@ -1,4 +1,4 @@
-"""Configurations of run folders from before a move, as they would be written today: one table of moved classes."""
+"""Updating the configurations of old run folders: a table of classes that have moved."""
 
 from typing import Any
 
@@ -33,20 +33,20 @@ MOVED = {
     "training.supervision.cross_entropy": "training.alignment_loss.cross_entropy",
     "training.supervision.squared_error": "training.alignment_loss.squared_error",
 }
-"""Where a ``_target_`` within the package was, and where it is."""
+"""The former and the present name of a ``_target_`` within the package."""
 
 KINDS = {
     "training.translation.Translation": "translation",
     "training.language_modeling.LanguageModeling": "language_modeling",
     "training.counting.Counting": "counting",
 }
-"""``objective.kind`` of configurations that have none."""
+"""``objective.kind`` for configurations that have none."""
 
 PACKAGE = "unrolled."
 
 
 def brought_up_to_date(config: dict[str, Any]) -> dict[str, Any]:
-    """The plain configuration of a run folder with today's names."""
+    """The plain configuration of a run folder, with today's names."""
     config = _moved(config)
     objective = config.get("objective")
     if isinstance(objective, dict) and "kind" not in objective:

@@ -1,7 +1,7 @@
-"""What every number and switch of conf/ may be, in one table: a configuration is held against it when it is read.
+"""The allowed values of every number and switch in conf/, in one table that each configuration is checked against.
 
-An option of ours is also checked by the class that takes it, for those who use it from Python, where that class alone
-knows the range (`Grammar`, `Aligner`). Lightning's and PyTorch's options have their range here alone.
+Our own options are also checked by the class that takes them, for use from Python; some ranges are known only there
+(`Grammar`, `Aligner`). The ranges of Lightning's and PyTorch's options are only here.
 """
 
 from dataclasses import dataclass, replace
@@ -49,14 +49,14 @@ class Pair:
     allowed: Allowed
 
     def __contains__(self, value: object) -> bool:
-        return isinstance(value, ListConfig) and len(value) == 2 and all(each in self.allowed for each in value)
+        return isinstance(value, ListConfig) and len(value) == 2 and all(number in self.allowed for number in value)
 
     def __str__(self) -> str:
         return f"two of them, each {self.allowed}: '[0.9,0.999]'"
 
 
 SHARE = Numbers(least=0, below=1)
-SIZE = Numbers(least=1, most=2**16, whole=True)  # of a layer: more is a slip of the finger, and fits into no memory
+SIZE = Numbers(least=1, most=2**16, whole=True)  # of a layer: more is a typing error, and fits into no memory
 COUNT = Numbers(least=1, most=10**9, whole=True)
 LIMIT = Numbers(least=1, whole=True, also=(-1, None))  # -1 and null: none
 SEED = Numbers(least=0, most=2**32 - 1, whole=True)
@@ -192,17 +192,17 @@ OPTIONS: dict[str, Allowed] = {
     "align": WHOLE,
     "optimize_tension": FLAG,
 }
-"""What each option may be, where a configuration has it; ``translate nbest``: in that command alone."""
+"""The allowed values of each option, in every configuration that has it; ``translate nbest``: only in that command."""
 
 ALIGNER = ("iterations", "p0", "tension", "alpha")
 CHECKED_WHERE_TAKEN = ("data.grammar.", *ALIGNER, "search.temperature", "search.top_", "rank", "trainer.devices")
-"""Beginnings of options whose range is known where they are taken: by `Grammar`, `Aligner`, `Sampling` and so on."""
+"""Prefixes of options that are checked only where they are used: by `Grammar`, `Aligner`, `Sampling` and so on."""
 
 ABSENT = object()
 
 
 def check_options(config: DictConfig, command: str) -> None:
-    """UserError where a number, switch or callback of the ``config`` of a command is none."""
+    """UserError for an invalid number, switch or callback in the ``config`` of a command."""
     _check_callbacks(config)
     for option, allowed in OPTIONS.items():
         where, _, path = option.rpartition(" ")
@@ -215,5 +215,5 @@ def check_options(config: DictConfig, command: str) -> None:
 def _check_callbacks(config: DictConfig) -> None:
     for name, callback in config.get("callbacks", {}).items():
         if not (isinstance(callback, DictConfig) and "_target_" in callback):
-            instead = f"leave it out: ~callbacks.{name}" if callback is None else "give its class, _target_"
+            instead = f"omit it with ~callbacks.{name}" if callback is None else "give its class, _target_"
             raise UserError(f"callbacks.{name}={callback}: {instead}")

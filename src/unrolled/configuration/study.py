@@ -1,7 +1,7 @@
-"""A study of Optuna's as a sweep: trials are run folders, and the study goes on where it was interrupted.
+"""An Optuna study as a sweep: trials are run folders, and an interrupted study can be resumed.
 
-Hydra's own Optuna sweeper, whose search spaces and options are used here, begins trials anew in folders that are taken,
-and ends with the first that fails.
+Hydra's own Optuna sweeper, whose search spaces and options are used here, restarts trials in existing folders, and ends
+with the first that fails.
 """
 
 import logging
@@ -29,7 +29,7 @@ DIRECTIONS = {"max": "maximize", "min": "minimize"}
 
 
 def launcher(*, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> Launch:
-    """What trains a batch of jobs: Hydra's launcher of ``config``."""
+    """The function that trains a batch of jobs: Hydra's launcher of ``config``."""
     plugins = Plugins.instance()
     return plugins.instantiate_launcher(hydra_context=hydra_context, task_function=task_function, config=config).launch
 
@@ -48,9 +48,9 @@ def sweep(
 ) -> None:
     """Train until the study in ``storage`` has ``n_trials`` trials, ``n_jobs`` at a time.
 
-    arguments: of the command line; where they hold a search space, ``params`` is omitted. direction: ``max`` or
-    ``min`` of what a job returns. NaN, as of a run that diverged, is a failed trial, and so is an error once a trial
-    has had a value. UserError: no Optuna, a storage that holds a study of other options, no trial with a value.
+    arguments: of the command line; if they have a search space, ``params`` is not used. direction: ``max`` or ``min``
+    of what a job returns. NaN, as from a diverged run, is a failed trial, and so is an error once a trial has had a
+    value. UserError: no Optuna, a storage with a study of other options, no trial with a value.
     """
     try:
         import optuna
@@ -58,9 +58,9 @@ def sweep(
     except ImportError as problem:
         raise UserError('sweep=optuna: Optuna is not installed: pip install -e ".[sweep]"') from problem
     optuna.logging.set_verbosity(logging.WARNING)
-    given = OverridesParser.create().parse_overrides(arguments)
-    if not any(override.is_sweep_override() for override in given):
-        names = {override.get_key_element() for override in given}
+    overrides = OverridesParser.create().parse_overrides(arguments)
+    if not any(override.is_sweep_override() for override in overrides):
+        names = {override.get_key_element() for override in overrides}
         arguments = [*(f"{name}={value}" for name, value in params.items() if name not in names), *arguments]
     space, fixed = create_params_from_overrides(arguments)
     folder = Path(config.hydra.sweep.dir)
@@ -75,12 +75,12 @@ def sweep(
         return tuple(f"{name}={value}" for name, value in (fixed | chosen).items())
 
     def ask() -> Any:
-        # a seed for each trial: a study that was interrupted suggests what it would have suggested
+        # a seed for each trial: an interrupted study suggests what it would have suggested
         study.sampler = sampler(seed=sampler.keywords["seed"] + len(study.trials))
         return study.ask()
 
     running = [trial._trial_id for trial in study.trials if trial.state == optuna.trial.TrialState.RUNNING]
-    trials = [optuna.trial.Trial(study, identity) for identity in running]  # interrupted ones go on
+    trials = [optuna.trial.Trial(study, identity) for identity in running]  # interrupted ones are resumed
     while trials or len(study.trials) < n_trials:
         while len(trials) < n_jobs and len(study.trials) < n_trials:
             trials.append(ask())
@@ -104,7 +104,7 @@ def _check_same(study: Any, options: list[str], folder: Path) -> None:
 
 
 def _consecutive(trials: list[Any]) -> list[list[Any]]:
-    """Groups of trials whose numbers follow each other: the launcher counts on from the first."""
+    """Groups of trials with consecutive numbers: the launcher counts up from the first."""
     groups = groupby(enumerate(trials), lambda item: item[1].number - item[0])
     return [[trial for _, trial in group] for _, group in groups]
 
@@ -135,7 +135,7 @@ def _conclude(study: Any, folder: Path) -> None:
     if not any(trial.state == TrialState.COMPLETE for trial in study.trials):
         raise UserError(f"sweep=optuna: no trial has a value; see the runs in {folder}")
     best = study.best_trial
-    found = {"name": "optuna", "best_params": best.params, "best_value": best.value, "best_trial": best.number}
-    write_text(folder / "optimization_results.yaml", to_yaml(DictConfig(found)))
+    facts = {"name": "optuna", "best_params": best.params, "best_value": best.value, "best_trial": best.number}
+    write_text(folder / "optimization_results.yaml", to_yaml(DictConfig(facts)))
     chosen = " ".join(f"{name}={value}" for name, value in best.params.items())
     log.info("the best of %d trials is %d, %.6g: %s", len(study.trials), best.number, best.value, chosen)

@@ -1,4 +1,4 @@
-"""Configurations as plain values, those of run folders, and what conf/ interpolates."""
+"""Configurations as plain values, configurations of run folders, and the resolvers that conf/ uses."""
 
 import os
 import secrets
@@ -48,7 +48,7 @@ def run_folders(config: DictConfig, option: str = "run") -> list[str]:
 
 
 def load_runs(folders: str | list[str] | None) -> list[Run]:
-    """The run folders among ``folders``, see `find_runs`, read. UserError: what `find_runs` refuses."""
+    """The contents of the run folders in ``folders``, see `find_runs`. UserError: what `find_runs` refuses."""
     runs = []
     for folder in find_runs(folders):
         try:
@@ -60,7 +60,7 @@ def load_runs(folders: str | list[str] | None) -> list[Run]:
 
 
 def register_resolvers() -> None:
-    """Make them known to OmegaConf. Those without arguments have one value a process, so that names agree."""
+    """Register them with OmegaConf. Those without arguments have one value per process, so that names agree."""
     OmegaConf.register_new_resolver("unique", _unique, use_cache=True, replace=True)
     OmegaConf.register_new_resolver("start", _start, use_cache=True, replace=True)
     OmegaConf.register_new_resolver("absolute", _absolute, replace=True)
@@ -68,24 +68,24 @@ def register_resolvers() -> None:
 
 
 def _unique() -> str:
-    """Part of the names of run and sweep folders, so that two started in one second differ."""
+    """Part of the names of run and sweep folders, so that two started in the same second differ."""
     return secrets.token_hex(3)
 
 
 def _start() -> str:
-    """The same for all processes of a run."""
+    """The start of a run, the same for all its processes."""
     return shared_start(f"{time.strftime('%Y-%m-%d_%H-%M-%S')}-{_unique()}")
 
 
 def _absolute(paths: str | ListConfig | None) -> str | ListConfig | None:
-    """A path, or several, that hold in any folder: evaluate.py finds the data of a run wherever one stands."""
+    """A path, or several, made absolute: evaluate.py finds the data of a run from any folder."""
     if paths is None:
         return None
     return os.path.abspath(paths) if isinstance(paths, str) else ListConfig([os.path.abspath(str(p)) for p in paths])
 
 
 def _run_folder(resume: str | None, new: str) -> str:
-    """Where Hydra makes a folder: the one that is resumed, ``new``, or none (here) where the one named is missing."""
+    """Hydra's output folder: the resumed run, else ``new``; '.' if that run does not exist (reported later)."""
     if resume is None:
         return new
     return resume if os.path.isdir(resume) else "."
