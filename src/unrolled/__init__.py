@@ -1,1 +1,1 @@
-"""unrolled: recurrent attention for translation, and recurrent language models beside it."""
+"""unrolled: recurrent attention for translation, and recurrent language models."""

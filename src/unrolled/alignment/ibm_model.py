@@ -149,12 +149,12 @@ def _positive(totals: Any) -> Any:
 
 
 def _digamma(x: Any) -> Numbers:
-    """ψ(x), x >= 0 (Abramowitz & Stegun 1964, 6.3.6 and 6.3.18); of a word that stands beside none ψ(0) = -inf."""
+    """ψ(x), x >= 0 (Abramowitz & Stegun 1964, 6.3.6 and 6.3.18); ψ(0) = -inf, for a word without partners."""
     # ψ(x) = ψ(y) - Σ_{k=0..9} 1 / (x + k), y = x + 10
     with np.errstate(divide="ignore"):
         below = sum(1 / (x + k) for k in range(10))
     y = x + 10
     # ψ(y) = ln y - 1 / 2y - Σ_k B_2k / (2k y^2k)
     z = 1 / (y * y)
-    found: Numbers = np.log(y) - 0.5 / y - z * np.polyval(BERNOULLI, z) - below
-    return found
+    psi: Numbers = np.log(y) - 0.5 / y - z * np.polyval(BERNOULLI, z) - below
+    return psi

@@ -107,7 +107,7 @@ class Reorder:
 
 
 class CorpusText:
-    """The lines of a corpus as they stand in its files: all that is needed where nobody trains."""
+    """The lines of a corpus as they are in its files: all that commands other than training need."""
 
     def __init__(self, corpus: Corpus, cache: Path) -> None:
         self._corpus, self._cache = corpus, cache
@@ -140,14 +140,14 @@ class CorpusText:
         return list(read_lines(self.split(split).target))
 
     def gold(self, split: str) -> list[tuple[Links, Links]] | None:
-        """The (sure, possible) word links of every line of a split, if the corpus has a file of them."""
+        """The (sure, possible) word links of every line of a split, if the corpus has a file with them."""
         files = self.split(split)
         if files.alignment is None:
             return None
         return list(read_alignments(files.alignment, base=files.alignment_base))
 
     def fingerprint(self) -> dict[str, str]:
-        """SHA-256 of all text files, as they are now: of "train.source", "test.target" and so on."""
+        """SHA-256 of all text files as they are now, by "train.source", "test.target" and so on."""
         return {
             f"{split}.{side}": self.hashes[path]
             for split, files in self.files.items()

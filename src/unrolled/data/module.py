@@ -32,17 +32,17 @@ EVALUATION_STEPS = 500  # words of a continuous text that are evaluated at a tim
 
 
 class DataModule(lightning.LightningDataModule):
-    """Trains tokenizers, keeps token ids in ``cache``, and gives batches.
+    """Trains tokenizers, keeps token ids in ``cache``, and provides batches.
 
     max_tokens: padded positions of either side of a batch, with </s>. max_sentences: rows of a batch, None for no
-    limit. max_length: a training pair with a longer side, in tokens without </s>, or with an empty one is left out; of
-    validation and test every line is used. seed: of the order of training batches. stream: the lines are one continuous
-    text, all of it used, in stream_rows rows that are read side by side, stream_steps words at a time; in validation
-    and test in one row (a rank). alignment_source: where training batches have their known alignments from, see
-    `KnownAlignments`.
+    limit. max_length: a training pair with a longer side, in tokens without </s>, or with an empty side is omitted;
+    every line of validation and test is used. seed: of the order of training batches. stream: the lines are one
+    continuous text, used as a whole, in stream_rows rows that are read in parallel, stream_steps words at a time;
+    validation and test use one row per rank. alignment_source: the origin of the known alignments in training batches,
+    see `KnownAlignments`.
 
     ``text`` has the lines themselves. After `setup`: ``source_tokenizer`` (None for monolingual text) and
-    ``target_tokenizer``, one and the same object if they are joint, and ``notices``, a list of lines for the user.
+    ``target_tokenizer``, the same object if they are joint, and ``notices``, a list of lines for the user.
     """
 
     source_tokenizer: Tokenizer | None
@@ -223,10 +223,10 @@ class DataModule(lightning.LightningDataModule):
         """The share of padding in the positions of training batches: source (None without one) and target."""
         return self._batches("train").padding_share()
 
-    # What is written beside a run, and compared with
+    # What evaluation needs, and what is saved with a run
 
     def target_counts(self, split: str) -> NDArray[np.int64]:
-        """(V,): how often each word of the target vocabulary comes in a split, </s> once a line."""
+        """(V,): the count of each word of the target vocabulary in a split, with </s> once per line."""
         self.text.split(split)
         _, target = self._stores[split]
         counts = target.counts(self.target_tokenizer.size)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from unrolled.errors import NOT_NEGATIVE, UserError, check
+from unrolled.errors import NOT_NEGATIVE, UserError
 from unrolled.inference.trained_language_model import TrainedLanguageModel
 from unrolled.models.mixture import Mixture
 
@@ -15,8 +15,8 @@ def mixture(models: Sequence[TrainedLanguageModel], weights: Any) -> TrainedLang
     shown = f"mixture={weights}"
     if not isinstance(weights, list) or len(weights) != len(models):
         raise UserError(f"{shown}: give a weight for each of the {len(models)} runs, such as those of interpolate.py")
-    for weight in weights:
-        check(shown, weight, NOT_NEGATIVE)
+    if any(weight not in NOT_NEGATIVE for weight in weights):
+        raise UserError(f"{shown}: give numbers from 0")
     if not math.isclose(sum(weights), 1, abs_tol=1e-3):
         raise UserError(f"{shown}: the weights sum to {sum(weights):g}; give weights that sum to 1")
     check_common_vocabulary(models)

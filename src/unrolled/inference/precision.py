@@ -1,4 +1,4 @@
-"""The precision of matrix products, and whether this machine is quicker with it."""
+"""The precision of matrix products, and whether it is fast on this machine."""
 
 import logging
 from contextlib import AbstractContextManager
@@ -23,7 +23,7 @@ def autocast(device: torch.device, precision: str) -> AbstractContextManager[Non
 
 @cache
 def warn_if_emulated(precision: str, device: str) -> None:
-    """Say so, once, where ``device`` (cpu, cuda) has no arithmetic of ``precision`` and only loses time with it."""
+    """Warn once if ``device`` (cpu, cuda) only emulates ``precision``, and so loses time with it."""
     dtype = DTYPES.get(precision)
     if dtype is None or _has(device, dtype):
         return
