@@ -2,6 +2,7 @@
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -133,3 +134,30 @@ def test_commands_are_one_screen():
 
 def test_there_are_no_files_for_odds_and_ends():
     assert not [name(path) for path in SOURCES if path.stem in ("utils", "helpers", "common", "misc")]
+
+
+# Phrases that this project used to be full of, and what to write instead
+HABITS = {
+    r"\bleav(e|es|ing) [^.\n]{0,60}\baway\b|\bleft away\b": "omit",
+    r"\b(go|goes|gone|going) on with\b|\bgoes on\b": "resume, continue",
+    r"\bstands?\b": "is, has",
+    r"\bbeside\b": "with, next to, besides",
+}
+TEXTS = [
+    *(path for path in SOURCES if "unrolled" in path.parts),
+    *sorted((ROOT / "src").rglob("*.js")),
+    *sorted((ROOT / "conf").rglob("*.yaml")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    ROOT / "README.md",
+]
+
+
+@pytest.mark.parametrize(("habit", "instead"), HABITS.items(), ids=HABITS.values())
+def test_the_docs_and_docstrings_are_plain_english(habit, instead):
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+        for path in TEXTS
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if re.search(habit, line.lower())
+    ]
+    assert not found, f"write {instead}:\n" + "\n".join(found)
