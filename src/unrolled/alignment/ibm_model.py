@@ -106,8 +106,8 @@ def best_links(text: WordPairs, model: Model) -> list[Numbers]:
     best: list[Numbers] = [np.empty(0, np.int32)] * text.lines
     for block in text.blocks:
         link, no_link = _joint(block, model)
-        likeliest = np.where(link.max(axis=1) > no_link, link.argmax(axis=1), -1).astype(np.int32)
-        for line, links in zip(block.lines, likeliest, strict=True):
+        most_likely = np.where(link.max(axis=1) > no_link, link.argmax(axis=1), -1).astype(np.int32)
+        for line, links in zip(block.lines, most_likely, strict=True):
             best[line] = links
     return best
 

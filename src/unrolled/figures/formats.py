@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from unrolled.errors import UserError
 from unrolled.files import appearing
 
-if TYPE_CHECKING:  # half a second, for whoever draws
+if TYPE_CHECKING:  # takes half a second: only commands that draw load it
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "pdf")

@@ -79,5 +79,5 @@ function drawControls(looks, all) {
 
   const texts = new Set(looks.filter((panel) => panel.sentence).map((panel) => panel.sentence.text));
   find("notice").hidden = texts.size < 2;
-  find("notice").textContent = "These runs read different sentences here, which stand side by side by their number.";
+  find("notice").textContent = "These runs read different sentences here, shown side by side by their number.";
 }

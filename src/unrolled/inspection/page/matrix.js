@@ -93,7 +93,7 @@ function frame(band, first, last) {
   band.style.display = "block";
 }
 
-/** Choose the size of a cell, and how labels on top stand, so that nothing overlaps. */
+/** Choose the size of a cell, and the angle of the labels on top, so that nothing overlaps. */
 function fit(box, width, columns, rows) {
   const widest = (heads) => Math.max(0, ...heads.map((head) => head.firstChild.offsetWidth));
   const set = (cell) => {

@@ -6,7 +6,7 @@ const state = {
   split: splits[0], line: 0, place: 0, view: "matrix", target: "reference", shade: "weights", least: 0.1, known: true,
 };
 
-/** The bytes of a stored matrix, row by row, and what 255 stands for; null of null. */
+/** The bytes of a stored matrix, row by row, and the value of 255; null for null. */
 function matrix(stored) {
   if (!stored) return null;
   const text = atob(stored.bytes);

@@ -58,8 +58,8 @@ class SaveProgress(Callback):
         try:
             handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)}
             # a shell makes jobs in the background ignore its Ctrl-C
-            nobody = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_IGN, signal.SIGUSR2: signal.SIG_DFL}
-            self._handlers = {sign: handler for sign, handler in handlers.items() if handler != nobody[sign]}
+            unheard = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_IGN, signal.SIGUSR2: signal.SIG_DFL}
+            self._handlers = {sign: handler for sign, handler in handlers.items() if handler != unheard[sign]}
             for sign in self._handlers:
                 signal.signal(sign, lambda number, _: self._receive(number, trainer))
         except ValueError:  # only the main thread can handle signals
