@@ -1,6 +1,8 @@
 """Every YAML file of conf/ composes and runs a training step; a file that is added is tested without a word here."""
 
 import inspect
+import re
+from collections.abc import Iterator
 from pathlib import Path
 
 import lightning
@@ -67,6 +69,28 @@ def test_every_choice_runs_one_step(group, choice, tmp_path):
     run = results(tmp_path / "run")
     assert (run["status"], run["steps"]) == ("completed", 1)
     assert run.get(group, choice) == choice
+
+
+PLAIN = {"filename", "enable_version_counter", "check_finite"}  # Lightning's, which nobody sets
+WITHOUT = {"experiment", "debug", "hardware"}  # they set options that are explained where they are
+
+
+def unexplained(file: Path) -> Iterator[str]:
+    """The options of a file that have no comment beside them."""
+    block = ""
+    for line in file.read_text(encoding="utf-8").splitlines():
+        if line[:1].isalpha():
+            block = line.partition(":")[0]
+        found = re.fullmatch(r"\s*(\w+): (?!\[?\"?\$\{)([^#]*)(#.+)?", line)
+        if found is None or block in ("defaults", "imported", "hydra"):
+            continue
+        if not found[3] and not found[1].startswith("_") and found[1] not in PLAIN:
+            yield f"{file.relative_to(CONF)}: {found[1]}"
+
+
+def test_every_option_has_half_a_line_that_explains_it():
+    files = [file for file in CONF.rglob("*.yaml") if file.relative_to(CONF).parts[0] not in WITHOUT]
+    assert [option for file in sorted(files) for option in unexplained(file)] == []
 
 
 @pytest.mark.parametrize("script", SCRIPTS)

@@ -28,7 +28,7 @@ def written():
     """(path, value) of every option that a file of conf/ writes out."""
     for file in sorted(CONF.rglob("*.yaml")):
         text = file.read_text(encoding="utf-8")
-        group = ".".join(file.parent.relative_to(CONF).parts)
+        group = ".".join(part for part in file.parent.relative_to(CONF).parts if part != "base")
         first = text.split("\n", 1)[0]
         if first.startswith("# @package"):
             group = first.split()[-1].removeprefix("_global_")

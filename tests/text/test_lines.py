@@ -1,5 +1,6 @@
 import gzip
 import io
+import os
 
 import pytest
 from hypothesis import given
@@ -76,8 +77,10 @@ def test_a_damaged_gzip_file_is_a_mistake(tmp_path):
     "read", [sha256, lambda path: list(read_lines(path)), lambda path: check_same_length(path, path)]
 )
 def test_a_missing_file_or_a_folder_is_a_mistake(tmp_path, read):
-    for path in (tmp_path / "missing", tmp_path):
-        with pytest.raises(UserError, match=f"^{path}: there is no such file"):
+    os.mkfifo(tmp_path / "pipe")
+    what = {"missing": "there is no such file", ".": "this is a folder", "pipe": "this is a named pipe"}
+    for path, said in ((tmp_path / name, said) for name, said in what.items()):
+        with pytest.raises(UserError, match=f"^{path}: {said}"):
             read(path)
 
 

@@ -5,6 +5,8 @@ from omegaconf import DictConfig, OmegaConf
 
 from unrolled.errors import UserError, nearest
 
+NEEDED = ("speed", "validation_in_checkpoint", "checkpoint")
+"""Callbacks that results.json is made from."""
 HALF_WEIGHTS = {"bf16-true": "bf16-mixed", "16-true": "16-mixed"}
 
 
@@ -20,6 +22,17 @@ def check_choices(config: DictConfig) -> None:
         value = OmegaConf.select(config, str(group).replace("/", "."), default=None)
         if isinstance(value, str | int | float):
             raise UserError(f"{str(group).replace('/', '.')}={value}: choose with {group}=...")
+
+
+def check_parts(config: DictConfig) -> None:
+    """UserError for an invalid callback in ``config``, or for a missing one that every training needs."""
+    for name, callback in config.callbacks.items():
+        if not (isinstance(callback, DictConfig) and "_target_" in callback):
+            instead = f"omit it with ~callbacks.{name}" if callback is None else "give its class, _target_"
+            raise UserError(f"callbacks.{name}={callback}: {instead}")
+    for name in NEEDED:
+        if name not in config.callbacks:
+            raise UserError(f"~callbacks.{name}: every training needs this callback: keep it")
 
 
 def check_training(config: DictConfig, processes: int) -> None:

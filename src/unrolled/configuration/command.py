@@ -19,6 +19,7 @@ from unrolled.configuration.checks import check_choices
 from unrolled.configuration.jobs import RESOLVED, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.ranges import check_options
+from unrolled.errors import UserError
 from unrolled.training.preemption import Preempted
 
 CONF = Path(__file__).resolve().parents[3] / "conf"
@@ -57,9 +58,11 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                 raise
 
         def main() -> None:
+            _open_streams()
             _prepare_process()
             os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through to here
             with _status():
+                _check_output()
                 if is_child():  # one of several processes of a run that is already configured
                     task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))
                 else:
@@ -68,6 +71,20 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
         return main
 
     return decorate
+
+
+def _open_streams() -> None:
+    """Closed standard input and standard error, where Python has None, become empty ones."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    if sys.stdin is None:
+        sys.stdin = open(os.devnull, encoding="utf-8")  # noqa: SIM115
+
+
+def _check_output() -> None:
+    """UserError where results have nowhere to go."""
+    if sys.stdout is None:
+        raise UserError("standard output is closed: results go there; send them to a file, or to /dev/null")
 
 
 def _prepare_process(job: str = "") -> None:
@@ -85,6 +102,7 @@ def _status() -> Iterator[None]:
     """A user's mistake: one line on stderr and 2; a full disk: 1; an interruption: 130; a closed pipe: 141."""
     try:
         yield
+        sys.stdout.flush()
     except KeyboardInterrupt:
         sys.exit(130)
     except BrokenPipeError:  # the reader of our output, such as head, has closed the pipe

@@ -8,7 +8,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from unrolled.configuration.checks import check_training
+from unrolled.configuration.checks import check_parts, check_training
 from unrolled.configuration.jobs import halved, in_sweep, interrupted, is_child, rank_environment, this_job, value
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.values import to_yaml
@@ -30,6 +30,7 @@ def launch(train: Train, config: DictConfig) -> float | None:
     Returns the value for a sweeper. SystemExit: a single run that did not complete.
     """
     config, resume, results, original = this_job(config)
+    check_parts(config)
     check_options(config, "train")  # of the run that is resumed or reproduced
     folder = Path(config.run_folder)
     if results is not None:  # there is nothing left to train

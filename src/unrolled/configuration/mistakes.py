@@ -2,6 +2,7 @@
 
 import errno
 import re
+import sys
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, InstantiationException, MissingConfigException
@@ -11,7 +12,10 @@ from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryV
 from unrolled.errors import UserError, nearest
 
 # errors of the system, each with the file that it is about
-NOT_OURS = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR)
+NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR}
+NOT_OURS |= {errno.ENOENT, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
+NO_CLASS = r"(?s)(?:Error locating target|Expected a callable target, got) '([^']*)'.*full_key: (\S+)"
+NO_NAME = "Config group override must be a string or a list"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PLUGINS = {"joblib": "sweep", "submitit_slurm": "slurm", "submitit_local": "slurm"}  # Hydra's, and our extra for each
 
@@ -25,8 +29,12 @@ def users_mistake(problem: BaseException) -> str | None:
         cause = cause.__cause__
     if isinstance(problem, OSError) and problem.errno in NOT_OURS and problem.filename is not None:
         return f"{problem.filename}: {problem.strerror}"
-    if isinstance(problem, TypeError | InstantiationException) and (added := _added(str(problem))):
-        return added
+    if isinstance(problem, TypeError | InstantiationException) and (changed := _changed(str(problem))):
+        return changed
+    if isinstance(problem, InstantiationException) and (found := re.match(NO_CLASS, str(problem))):
+        return f"{found[2]}._target_: {found[1]}: name a class that can be imported"
+    if isinstance(problem, ValueError) and str(problem).startswith(NO_NAME):
+        return f"{' '.join(_not_named())}: a choice is a name, such as model=cgru"
     if isinstance(problem, HydraException | OmegaConfBaseException) and not isinstance(problem, InstantiationException):
         return _configuration_mistake(problem)
     return None
@@ -67,13 +75,24 @@ def _configuration_mistake(problem: Exception) -> str:
     return " ".join(text.split())
 
 
-def _added(text: str) -> str | None:
-    """The message for an option added by ``+``, if it is the one that a constructor does not know."""
-    unexpected = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", text)
-    if unexpected is None or not HydraConfig.initialized():
+def _changed(text: str) -> str | None:
+    """The message for an option added by ``+`` that a constructor does not know, or removed by ``~`` that it needs."""
+    unknown = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", text)
+    needed = re.search(r"(\w+)(?:\.__init__)?\(\) missing \d+ required keyword-only arguments?: '(\w+)'", text)
+    if not (unknown or needed) or not HydraConfig.initialized():
         return None
     for override in HydraConfig.get().overrides.task:
         path, _, name = override.partition("=")[0].rpartition(".")
-        if path.startswith("+") and name == unexpected[2]:
-            return f"{path}.{name}: {unexpected[1]} has no such option"
+        if unknown and path.startswith("+") and name == unknown[2]:
+            return f"{path}.{name}: {unknown[1]} has no such option"
+        if needed and path.startswith("~") and name == needed[2]:
+            return f"{path}.{name}: {needed[1]} needs this option: keep it"
     return None
+
+
+def _not_named() -> list[str]:
+    """The choices on the command line that are numbers or null."""
+    from unrolled.configuration.command import CONF  # which imports this module
+
+    given = (re.fullmatch(r"([\w/]+)=(null|true|false|[\d.+-]*)", argument) for argument in sys.argv[1:])
+    return [found[0] for found in given if found and (CONF / found[1]).is_dir()]

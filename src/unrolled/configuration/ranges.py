@@ -17,7 +17,6 @@ from unrolled.errors import (
     Allowed,
     Numbers,
     OneOf,
-    UserError,
     check,
 )
 
@@ -152,7 +151,7 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.attention_record.sentences": POSITIVE_WHOLE,
     "callbacks.checkpoint.save_top_k": replace(POSITIVE_WHOLE, also=(-1,)),
     "callbacks.checkpoint.enable_version_counter": FLAG,
-    "callbacks.diverged.every": POSITIVE_WHOLE,
+    "callbacks.diverged.limit": Numbers(above=1),
     "callbacks.early_stopping.patience": WHOLE,
     "callbacks.early_stopping.check_finite": FLAG,
     "callbacks.early_stopping.check_on_train_epoch_end": FLAG,
@@ -202,18 +201,10 @@ ABSENT = object()
 
 
 def check_options(config: DictConfig, command: str) -> None:
-    """UserError for an invalid number, switch or callback in the ``config`` of a command."""
-    _check_callbacks(config)
+    """UserError for an invalid number or switch in the ``config`` of a command."""
     for option, allowed in OPTIONS.items():
         where, _, path = option.rpartition(" ")
         if where in ("", command):
             value = OmegaConf.select(config, path, default=ABSENT)
             if value is not ABSENT:
                 check(path, value, allowed)
-
-
-def _check_callbacks(config: DictConfig) -> None:
-    for name, callback in config.get("callbacks", {}).items():
-        if not (isinstance(callback, DictConfig) and "_target_" in callback):
-            instead = f"omit it with ~callbacks.{name}" if callback is None else "give its class, _target_"
-            raise UserError(f"callbacks.{name}={callback}: {instead}")

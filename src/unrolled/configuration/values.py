@@ -30,6 +30,8 @@ def read_config(run: str | None) -> DictConfig:
     """The configuration of the run folder ``run``; UserError if it is no run folder."""
     if run is None:
         raise UserError("run=... is missing: name a run folder, such as run=outputs/cgru-gru_att-reorder/<when>")
+    if not isinstance(run, str):
+        raise UserError(f"run={run}: name a run folder")
     path = Path(run) / "config.yaml"
     if not path.is_file():
         raise UserError(f"run={run}: there is no {path}; name the folder that train.py wrote its results to")
@@ -44,6 +46,8 @@ def run_folders(config: DictConfig, option: str = "run") -> list[str]:
     runs = list(value) if isinstance(value, ListConfig) else [value]
     if not runs:
         raise UserError(f"{option}=[]: name at least one run folder")
+    if not all(run is None or isinstance(run, str) for run in runs):
+        raise UserError(f"{option}={value}: name a run folder, or several: '[A,B]'")
     return runs
 
 

@@ -6,6 +6,7 @@ one file still matches line i of another.
 
 import gzip
 import hashlib
+import stat
 import zlib
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -34,11 +35,26 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
             raise UserError(f"{name}:{number}: byte 0x{byte:02x} is not UTF-8; convert the file to UTF-8") from problem
 
 
+def checked_file(path: str | Path) -> Path:
+    """``path``, which is a file. UserError that says what it is instead."""
+    path = Path(path)
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        raise UserError(f"{path}: there is no such file; check the path") from None
+    except (OSError, ValueError) as problem:  # ValueError: a NUL in the name
+        raise UserError(f"{path}: cannot be read ({getattr(problem, 'strerror', problem)}); check the path") from None
+    if stat.S_ISDIR(mode):
+        raise UserError(f"{path}: this is a folder; name a file")
+    if not stat.S_ISREG(mode):
+        kind = "a named pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
+        raise UserError(f"{path}: this is {kind}, which cannot be read twice; name a file")
+    return path
+
+
 def read_lines(path: str | Path) -> Iterator[str]:
     """The lines of a file (gzipped if its name ends in .gz). UserError: a missing, empty or damaged file."""
-    path = Path(path)
-    if not path.is_file():
-        raise UserError(f"{path}: there is no such file; check the path")
+    path = checked_file(path)
     number = 0
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as stream:
@@ -81,7 +97,5 @@ def unequal(source: str | Path, source_lines: int, target: str | Path, target_li
 
 def sha256(path: str | Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal. UserError: a missing file."""
-    if not Path(path).is_file():
-        raise UserError(f"{path}: there is no such file; check the path")
-    with Path(path).open("rb") as file:
+    with checked_file(path).open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

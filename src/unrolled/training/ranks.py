@@ -10,8 +10,26 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
+from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
 from unrolled.training.process_memory import OUT_OF_MEMORY
+
+
+class Devices:
+    """A number of devices, all of them, or a list of GPUs."""
+
+    def __contains__(self, value: Any) -> bool:
+        if value in ("auto", -1) or value in POSITIVE_WHOLE:
+            return True
+        several = not isinstance(value, str | bool | float | int | dict) and value is not None
+        return several and len(value) > 0 and all(number in WHOLE for number in value)
+
+    def __str__(self) -> str:
+        return "a whole number from 1, auto, or a list of GPUs: '[0,1]'"
+
+
+DEVICES = Devices()
 
 
 def started_from_outside() -> bool:
@@ -45,15 +63,34 @@ def shared_start(own: str) -> str:
     return own
 
 
-def processes(accelerator: str, devices: int | str, strategy: str) -> int:
-    """How many processes a run needs on this machine."""
-    if not strategy.startswith("ddp"):
-        return 1
-    if devices == "auto":
-        import torch
+def processes(accelerator: str, devices: Any, strategy: str) -> int:
+    """How many processes a run needs on this machine. UserError: more devices than it has, or several and no strategy.
 
-        return torch.cuda.device_count() if accelerator == "gpu" else 1
-    return int(devices)
+    devices: how many, "auto" or -1 for all GPUs, or a list of their numbers.
+    """
+    check("trainer.devices", devices, DEVICES)
+    gpus = _gpus(accelerator) if devices != 1 else 0
+    if devices in ("auto", -1):
+        wanted = gpus or 1
+    else:
+        wanted = devices if isinstance(devices, int) else len(devices)
+    there, what = (gpus, "GPUs") if gpus else (os.cpu_count() or 1, "CPU cores")
+    if wanted > max(there, 1 if gpus else 2):  # two processes on one core are slow, and show how several work
+        raise UserError(f"trainer.devices={devices}: this machine has {there} {what}: give at most {there}")
+    if strategy.startswith("ddp"):
+        return wanted
+    if wanted > 1:
+        divided = "hardware=multi_gpu" if gpus else "hardware=ddp_cpu"
+        raise UserError(f"trainer.devices={devices}: take {divided} with it, which divides batches among processes")
+    return 1
+
+
+def _gpus(accelerator: str) -> int:
+    if accelerator == "cpu":
+        return 0
+    import torch
+
+    return torch.cuda.device_count()
 
 
 def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
