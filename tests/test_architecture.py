@@ -161,3 +161,31 @@ def test_the_docs_and_docstrings_are_plain_english(habit, instead):
         if re.search(habit, line.lower())
     ]
     assert not found, f"write {instead}:\n" + "\n".join(found)
+
+
+def test_no_two_files_have_one_base_name():
+    """But a door and its command, a command and what it is about, and fast/X.py, which is models/X.py."""
+    seen: dict[str, str] = {}
+    for path in SOURCES:
+        if path.stem == "__init__" or path in DOORS or path in COMMANDS or path.parent.name == "fast":
+            continue
+        assert path.stem not in seen, f"{name(path)} and {seen[path.stem]}"
+        seen[path.stem] = name(path)
+
+
+def test_no_two_classes_have_one_name():
+    seen: dict[str, str] = {}
+    for path in SOURCES:
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.ClassDef):
+                assert node.name not in seen, f"{node.name}: {name(path)} and {seen[node.name]}"
+                seen[node.name] = name(path)
+
+
+def test_fast_mirrors_the_definitions():
+    """fast/X.py is models/X.py with its backward pass; beside them stands what all of them use."""
+    shared = {"__init__", "frozen", "kernel", "lstm", "products", "squash"}
+    models = ROOT / "src" / "unrolled" / "models"
+    fast = {path.stem for path in (models / "fast").glob("*.py")} - shared
+    assert fast
+    assert fast <= {path.stem for path in models.glob("*.py")}

@@ -6,7 +6,7 @@ import math
 import pytest
 
 from unrolled.inference.columns import Column
-from unrolled.inference.details import Corpus, LogProbabilities, Tokens, Words
+from unrolled.inference.details import CorpusFigures, LogProbabilities, Tokens, WordByWord
 from unrolled.text.tokenizer import train_words
 
 WORDS = train_words(["the dog sleeps", "the cat"], size=None, min_count=1)
@@ -36,7 +36,7 @@ def test_every_piece_is_shown_and_log_0_is_null():
 
 
 def test_words_are_in_bits_and_perplexity_is_2_to_their_average():
-    first, second = Words(columns=COLUMNS).show(LINES, [FIRST, SECOND]).split("\n\n")
+    first, second = WordByWord(columns=COLUMNS).show(LINES, [FIRST, SECOND]).split("\n\n")
     assert rows(first) == [
         ["word", "one", "two"],
         ["the", "1.000", "2.000"],
@@ -49,13 +49,13 @@ def test_words_are_in_bits_and_perplexity_is_2_to_their_average():
 
 
 def test_tables_of_later_lines_are_set_apart_too():
-    words = Words(columns=COLUMNS[:1])
+    words = WordByWord(columns=COLUMNS[:1])
     together = words.show(LINES[:1], [FIRST[:1]]) + words.show(LINES[1:], [FIRST[1:]])
-    assert together == Words(columns=COLUMNS[:1]).show(LINES, [FIRST])
+    assert together == WordByWord(columns=COLUMNS[:1]).show(LINES, [FIRST])
 
 
 def test_a_corpus_has_figures_at_its_end_alone():
-    corpus = Corpus(columns=COLUMNS[:1])
+    corpus = CorpusFigures(columns=COLUMNS[:1])
     assert corpus.show(LINES[:1], [FIRST[:1]]) + corpus.show(LINES[1:], [FIRST[1:]]) == ""
     perplexities = [float(row[-1]) for row in rows(corpus.end()) if row[0] == "perplexity"]
     expected = math.exp(-(4 * HALF + 2 * QUARTER) / 5)  # a word is a token here

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from unrolled.errors import UserError
 from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics, translation_scores
 from unrolled.rescoring.choose import best, rescored, tuned, with_figure
-from unrolled.rescoring.mert import Sentence, chosen, envelope, line_search, quality_of, tune
+from unrolled.rescoring.mert import Candidates, chosen, envelope, line_search, quality_of, tune
 from unrolled.rescoring.nbest import Entry, format_entry, parse_nbest
 
 # Two sentences; log p of the translator, then of a language model, worked out by hand with weights 1 and 0.5:
@@ -79,7 +79,7 @@ def test_the_envelope_is_the_greatest_line_everywhere(lines, x):
 def random_sentences(seed, figures=2):
     random = np.random.default_rng(seed)
     return [
-        Sentence(random.integers(-5, 6, (size, figures)).astype(float), random.integers(0, 9, (size, 1)))
+        Candidates(random.integers(-5, 6, (size, figures)).astype(float), random.integers(0, 9, (size, 1)))
         for size in random.integers(1, 6, 5)
     ]
 

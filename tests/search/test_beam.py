@@ -311,15 +311,6 @@ def test_equal_scores_are_ordered_by_word():
     assert [h.tokens for h in again] == [[], [3], [3, 3], [3, 3, 3], [3, 3, 4]]
 
 
-def test_ids_are_arguments():
-    log_probs = torch.full((1, 5, 5, 5), -1.0)
-    log_probs[..., 0] = -0.5
-    (hypothesis,) = greedy(
-        Chain(log_probs), SimpleNamespace(sentences=torch.tensor([0])), max_lengths=limits(3), bos=3, eos=0, pad=4
-    )
-    assert hypothesis == Hypothesis([], -0.5, -0.5, finished=True)
-
-
 def test_hypotheses_are_plain_python_and_no_graph_is_kept():
     weight = torch.zeros(5, requires_grad=True)
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from unrolled.alignment.word_pairs import Block, WordPairs
+from unrolled.alignment.word_pairs import SameLengths, WordPairs
 
 Numbers = NDArray[Any]
 
@@ -112,7 +112,7 @@ def best_links(text: WordPairs, model: Model) -> list[Numbers]:
     return best
 
 
-def _joint(block: Block, model: Model) -> tuple[Numbers, Numbers]:
+def _joint(block: SameLengths, model: Model) -> tuple[Numbers, Numbers]:
     """p(e_i, a_i = j | f): (B, n, m) for j > 0 and (B, m) for j = 0."""
     _, n, m = block.pairs.shape
     _, prior = _diagonal(n, m, model.tension)

@@ -21,7 +21,7 @@ PENDING = 2**22  # the fewest numbers that are sorted together
 
 
 @dataclass(frozen=True)
-class Block:
+class SameLengths:
     """Sentence pairs with equally many source words and equally many target words.
 
     lines (B): their numbers. target (B, m): the target words. pairs (B, n, m): the word pairs.
@@ -32,9 +32,9 @@ class Block:
     target: Integers
     pairs: Integers
 
-    def transposed(self) -> "Block":
+    def transposed(self) -> "SameLengths":
         """Source and target exchanged."""
-        return Block(self.lines, self.target, self.source, self.pairs.transpose(0, 2, 1))
+        return SameLengths(self.lines, self.target, self.source, self.pairs.transpose(0, 2, 1))
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class WordPairs:
     source_words: int
     target_words: int
     lines: int
-    blocks: list[Block]
+    blocks: list[SameLengths]
 
     @property
     def target_tokens(self) -> int:
@@ -89,7 +89,7 @@ def number_words(sources: Sequence[str], targets: Sequence[str]) -> WordPairs:
         target_words=target_words,
         lines=len(source.lengths),
         blocks=[
-            Block(
+            SameLengths(
                 of_one_size,
                 source.at(of_one_size),
                 target.at(of_one_size),

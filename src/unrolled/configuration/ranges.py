@@ -42,7 +42,7 @@ class Batches:
 
 
 @dataclass(frozen=True)
-class Pair:
+class TwoNumbers:
     """Two values, each of them ``allowed``."""
 
     allowed: Allowed
@@ -138,7 +138,7 @@ OPTIONS: dict[str, Allowed] = {
     "alignment.decay": Numbers(above=0, most=1),
     "alignment.replace": FLAG,
     "optimizer.lr": POSITIVE,
-    "optimizer.betas": Pair(SHARE),
+    "optimizer.betas": TwoNumbers(SHARE),
     "optimizer.eps": POSITIVE,
     "optimizer.rho": SHARE,
     "optimizer.momentum": SHARE,

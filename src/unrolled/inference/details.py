@@ -64,7 +64,7 @@ class Tokens:
         return ""
 
 
-class Words:
+class WordByWord:
     """A table for every line: -log2 p of each word given its history by every run, their average, and the perplexity.
 
     As in Cho's lecture on n-gram modelling ("How likely is this sentence?"): </s> is the last word, perplexity =
@@ -99,7 +99,7 @@ class Words:
         return ""
 
 
-class Corpus:
+class CorpusFigures:
     """Figures for all lines together, a column per run; see `unrolled.metrics.text_likelihood.TextLikelihood`."""
 
     def __init__(self, *, columns: Sequence[Column]) -> None:

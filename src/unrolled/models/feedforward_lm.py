@@ -16,18 +16,16 @@ from torch import Tensor, nn
 from unrolled.errors import Numbers, UserError, check
 from unrolled.models.initialise import initialise
 from unrolled.models.language_model import Nested, NeuralLanguageModel
+from unrolled.text.tokens import BOS, PAD
 
 
 class FeedForwardLanguageModel(NeuralLanguageModel):
     """The equations above; the state is the last n - 2 words ``(B, n - 2)``."""
 
-    def __init__(
-        self, *, embedding: nn.Embedding, order: int, hidden_size: int, direct: bool, dropout: float, bos: int = 1
-    ) -> None:
+    def __init__(self, *, embedding: nn.Embedding, order: int, hidden_size: int, direct: bool, dropout: float) -> None:
         super().__init__()
         window = (order - 1) * embedding.embedding_dim
         self.order = order
-        self.bos = bos
         self.embedding = embedding  # C
         self.hidden = nn.Linear(window, hidden_size)  # H and d
         self.direct = direct
@@ -36,7 +34,7 @@ class FeedForwardLanguageModel(NeuralLanguageModel):
 
     def zero_state(self, batch: int) -> Nested:
         """n - 2 times <s> ``(B, n - 2)``; the remaining <s> is the first word that is read."""
-        return (torch.full((batch, self.order - 2), self.bos, device=self.embedding.weight.device),)
+        return (torch.full((batch, self.order - 2), BOS, device=self.embedding.weight.device),)
 
     def forward(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
         """Teacher forcing: words ``(B, T)`` -> [tanh(d + H x); x], or only tanh(...) ``(B, T, R)``, last state."""
@@ -65,7 +63,7 @@ def feedforward_lm(
         raise UserError("model=feedforward_lm has no source to look at: omit attention=...")
     check("model.order", order, Numbers(least=2, whole=True))  # a word is predicted from order - 1 words before it
     model = FeedForwardLanguageModel(
-        embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=0),
+        embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=PAD),
         order=order,
         hidden_size=hidden_size,
         direct=direct,

@@ -4,7 +4,7 @@ Letters: B batch, T length, E embedding size, H hidden size, V vocabulary.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
@@ -13,41 +13,15 @@ from unrolled.errors import UserError
 from unrolled.models.cells import Cell, CellState, make_cell
 from unrolled.models.dropout import VariationalDropout, WordDropout
 from unrolled.models.initialise import initialise
+from unrolled.models.sentences import PredictedWords, Sentences
 from unrolled.models.trace import Trace, Tracer
+from unrolled.text.tokens import PAD
 
 Nested = tuple[Any, ...]
 Unroll = Callable[[Cell, Tensor, CellState], tuple[Tensor, CellState]]
 """All steps of a cell: the cell, inputs ``(B, T, I)``, state -> outputs ``(B, T, H)``, last state."""
 LOGITS = 2**24
 """The number of logits that `word_log_probs` holds at a time."""
-
-
-class TargetBatch(Protocol):
-    """What a language model needs to start."""
-
-    @property
-    def target(self) -> Tensor:
-        """``(B, ...)``: one row per sentence."""
-        ...
-
-
-class Words(Protocol):
-    """T words to predict in every row, and the one before each."""
-
-    @property
-    def target_in(self) -> Tensor:
-        """Token ids ``(B, T)``: <s> and the words but the last."""
-        ...
-
-    @property
-    def target_out(self) -> Tensor:
-        """Token ids ``(B, T)``: the words, </s> the last."""
-        ...
-
-    @property
-    def target_out_valid(self) -> Tensor:
-        """``(B, T)`` bool, True at real tokens of ``target_out``."""
-        ...
 
 
 class LanguageModel(nn.Module):
@@ -61,11 +35,11 @@ class LanguageModel(nn.Module):
         """Previous words ``(B,)`` -> log-probabilities of the next ``(B, V)`` in float32 or wider, next state."""
         raise NotImplementedError
 
-    def start(self, batch: TargetBatch) -> Nested:
+    def start(self, batch: Sentences) -> Nested:
         """The state before the first word, rows as in ``batch.target``."""
         return self.zero_state(len(batch.target))
 
-    def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
+    def word_log_probs(self, batch: PredictedWords, state: Nested) -> tuple[Tensor, Nested]:
         """Natural log p(x_t | x_<t) of ``batch.target_out``, ``(B, T)`` in float32 or wider, 0 at padding; last state.
 
         Equal to ``step`` for the same words one by one, but computed for all of them at once.
@@ -88,7 +62,7 @@ class NeuralLanguageModel(LanguageModel):
         outputs, state = self(tokens.unsqueeze(1), state)
         return self._log_softmax(outputs.squeeze(1)), state
 
-    def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
+    def word_log_probs(self, batch: PredictedWords, state: Nested) -> tuple[Tensor, Nested]:
         """See `LanguageModel`. Computes the logits of some words at a time."""
         hidden, state = self(batch.target_in, state)
         counted = batch.target_out_valid
@@ -150,7 +124,7 @@ class RecurrentLanguageModel(NeuralLanguageModel):
             following.append(cell_state)
         return outputs, tuple(following)
 
-    def trace(self, batch: Words) -> Trace:
+    def trace(self, batch: PredictedWords) -> Trace:
         """See `unrolled.models.trace.Recurrent`."""
         tracer = Tracer()
         hidden, _ = self(batch.target_in, self.zero_state(len(batch.target_in)), tracer)
@@ -186,7 +160,7 @@ def rnn_lm(
         )
     sizes = [embedding_size] + [hidden_size] * (layers - 1)
     model = RecurrentLanguageModel(
-        embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=0),
+        embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=PAD),
         cells=[make_cell(cell, input_size=size, hidden_size=hidden_size) for size in sizes],
         hidden_size=hidden_size,
         dropout=VariationalDropout(dropout) if variational else nn.Dropout(dropout),

@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
-from unrolled.models.language_model import LanguageModel, Nested, Words
+from unrolled.models.language_model import LanguageModel, Nested
+from unrolled.models.sentences import PredictedWords
 
 
 class Mixture(LanguageModel):
@@ -37,7 +38,7 @@ class Mixture(LanguageModel):
         steps = [model.step(tokens, inner) for model, inner in zip(self.members(), state, strict=True)]
         return self._mix([log_probs for log_probs, _ in steps]), tuple(inner for _, inner in steps)
 
-    def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
+    def word_log_probs(self, batch: PredictedWords, state: Nested) -> tuple[Tensor, Nested]:
         """See `LanguageModel`; ``(B, T)`` in float64."""
         scored = [model.word_log_probs(batch, inner) for model, inner in zip(self.members(), state, strict=True)]
         log_probs = self._mix([log_probs for log_probs, _ in scored])

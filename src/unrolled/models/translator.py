@@ -5,7 +5,7 @@ D decoder size, V vocabulary.
 """
 
 from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -17,37 +17,11 @@ from unrolled.models.encoder import BidirectionalGRU, Encoder
 from unrolled.models.initialise import initialise
 from unrolled.models.known_alignment import given_contexts
 from unrolled.models.readout import Readout
+from unrolled.models.sentences import Sentences
 from unrolled.models.trace import Trace, apart
+from unrolled.text.tokens import PAD
 
 Nested = tuple[Any, ...]
-
-
-class SourceBatch(Protocol):
-    """What a translator reads from a batch."""
-
-    @property
-    def source(self) -> Tensor:
-        """Token ids ``(B, S)``."""
-        ...
-
-    @property
-    def source_lengths(self) -> Tensor:
-        """``(B,)``, on the CPU."""
-        ...
-
-
-class PairBatch(SourceBatch, Protocol):
-    """Pairs: T target words to predict in every row, and the word before each."""
-
-    @property
-    def target_in(self) -> Tensor:
-        """Token ids ``(B, T)``: <s> and all words except the last."""
-        ...
-
-    @property
-    def target_out(self) -> Tensor:
-        """Token ids ``(B, T)``: the words, </s> the last."""
-        ...
 
 
 class Translator(nn.Module):
@@ -111,7 +85,7 @@ class Translator(nn.Module):
         hidden = self.readout.hidden((states[counted], contexts[counted]), embeddings[counted])
         return hidden, weights
 
-    def start(self, batch: SourceBatch) -> Nested:
+    def start(self, batch: Sentences) -> Nested:
         """The decoder's state before the first target word, rows as in ``batch.source``."""
         annotations, valid = self.encode(batch.source, batch.source_lengths)
         return self.decoder.start(annotations, valid)
@@ -128,7 +102,7 @@ class Translator(nn.Module):
         logits = self.readout.output(self.readout.hidden(features, embedding))
         return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1), weights, state
 
-    def trace(self, batch: PairBatch) -> Trace:
+    def trace(self, batch: Sentences) -> Trace:
         """See `unrolled.models.trace.Recurrent`: the decoder's states; source and s_0 are constants."""
         with torch.no_grad():
             state = self.start(batch)
@@ -171,8 +145,8 @@ def translator(
     annotation_size = 2 * encoder_size
     mechanism = None if attention is None else attention(query_size=decoder_size, annotation_size=annotation_size)
     model = Translator(
-        source_embedding=nn.Embedding(source_vocabulary, embedding_size, padding_idx=0),
-        target_embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=0),
+        source_embedding=nn.Embedding(source_vocabulary, embedding_size, padding_idx=PAD),
+        target_embedding=nn.Embedding(target_vocabulary, embedding_size, padding_idx=PAD),
         encoder=encoder(
             embedding_size=embedding_size, size=encoder_size, layers=encoder_layers, dropout=annotation_dropout
         ),

@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol
 import torch
 from torch import Tensor
 
+from unrolled.text.tokens import BOS, PAD
+
 
 @dataclass(frozen=True, eq=False)
 class Grams:
@@ -72,20 +74,20 @@ class Estimator(Protocol):
         ...
 
 
-def count_ngrams(tokens: Tensor, *, order: int, vocabulary: int, pad: int = 0, bos: int = 1) -> Counts:
+def count_ngrams(tokens: Tensor, *, order: int, vocabulary: int) -> Counts:
     """Count the n-grams up to ``order`` of ``tokens (N,)``: sentences one after the other, each with its <s> and </s>.
 
     No n-gram crosses the border between two sentences.
     """
     tokens = tokens.long()
     words = torch.arange(vocabulary)
-    predictable = (words != pad) & (words != bos)
+    predictable = (words != PAD) & (words != BOS)
     single = torch.zeros_like(words)
     counts = torch.bincount(tokens, minlength=vocabulary).where(predictable, single)
-    grams = [Grams(single, words, single, counts, words == bos, 1)]
+    grams = [Grams(single, words, single, counts, words == BOS, 1)]
 
     place = torch.arange(len(tokens))
-    place = place - place.where(tokens == bos, 0).cummax(dim=0).values  # in its sentence, from 0
+    place = place - place.where(tokens == BOS, 0).cummax(dim=0).values  # in its sentence, from 0
     ids = tokens  # the index of the (k-1)-gram that ends here among all (k-1)-grams
     for length in range(2, order + 1):
         ends = (place >= length - 1).nonzero().squeeze(1)

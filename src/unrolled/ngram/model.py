@@ -16,9 +16,11 @@ import torch
 from torch import Tensor, nn
 
 from unrolled.errors import Numbers, UserError, check
-from unrolled.models.language_model import LanguageModel, Nested, Words
+from unrolled.models.language_model import LanguageModel, Nested
+from unrolled.models.sentences import PredictedWords
 from unrolled.ngram.counts import Estimator, count_ngrams
 from unrolled.ngram.trie import NgramBlock, blocks, find, keys_of, level_ends, node_keys
+from unrolled.text.tokens import BOS, PAD
 
 LONGEST = 6
 
@@ -33,12 +35,12 @@ class NgramLanguageModel(LanguageModel):
     keys: Tensor
     TABLE = ("keys", "log_probs", "log_backoffs")
 
-    def __init__(self, *, vocabulary: int, order: int, estimator: Estimator | None, pad: int = 0, bos: int = 1) -> None:
+    def __init__(self, *, vocabulary: int, order: int, estimator: Estimator | None) -> None:
         super().__init__()
         self.vocabulary = vocabulary
         self.order = order
         self.estimator = estimator
-        uniform = torch.full((vocabulary,), 1 / (vocabulary - 2)).index_fill(0, torch.tensor([pad, bos]), 0.0)
+        uniform = torch.full((vocabulary,), 1 / (vocabulary - 2)).index_fill(0, torch.tensor([PAD, BOS]), 0.0)
         self.register_buffer("keys", torch.arange(vocabulary))
         self.log_probs = nn.Parameter(uniform.log(), requires_grad=False)
         self.log_backoffs = nn.Parameter(torch.zeros(vocabulary if order > 1 else 0), requires_grad=False)
@@ -109,7 +111,7 @@ class NgramLanguageModel(LanguageModel):
             log_probs[row, self.keys[place] % self.vocabulary] = self.log_probs[place]
         return log_probs, (contexts,)
 
-    def word_log_probs(self, batch: Words, state: Nested) -> tuple[Tensor, Nested]:
+    def word_log_probs(self, batch: PredictedWords, state: Nested) -> tuple[Tensor, Nested]:
         """See `LanguageModel`. Only the given words are looked up, at all positions at once."""
         (before,) = state
         read, predicted = batch.target_in, batch.target_out

@@ -6,7 +6,7 @@ import numpy as np
 
 from unrolled.errors import Numbers, UserError, check, nearest
 from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics
-from unrolled.rescoring.mert import Array, Sentence, quality_of, tune
+from unrolled.rescoring.mert import Array, Candidates, quality_of, tune
 from unrolled.rescoring.nbest import Entry
 
 Lists = list[list[Entry]]
@@ -56,7 +56,7 @@ def tuned(
     """BLEU of the lists' first entries, and BLEU and weights tuned from ``start``, or from logp (the first feature)."""
     names = list(lists[0][0].features)
     sentences = [
-        Sentence(
+        Candidates(
             np.array([_row(entry) for entry in entries]),
             np.array(bleu_statistics([e.text for e in entries], reference, tokenize=tokenize, lowercase=lowercase)),
         )

@@ -22,7 +22,7 @@ Quality = Callable[[Array], float]
 _ROUNDING = 1e-9  # places nearer to each other than this (relatively) count as one: the choice between is arbitrary
 
 
-class Sentence(NamedTuple):
+class Candidates(NamedTuple):
     """Features ``(N, K)`` and statistics ``(N, M)`` of a sentence's translations."""
 
     features: Array
@@ -34,12 +34,12 @@ def chosen(features: Array, weights: Array) -> int:
     return int(np.argmax(features @ weights))
 
 
-def quality_of(sentences: Sequence[Sentence], weights: Array, quality: Quality) -> float:
+def quality_of(sentences: Sequence[Candidates], weights: Array, quality: Quality) -> float:
     """The quality of the translations that ``weights (K,)`` choose."""
     return quality(np.sum([s.statistics[chosen(s.features, weights)] for s in sentences], axis=0))
 
 
-def tune(sentences: Sequence[Sentence], start: Array, quality: Quality, *, restarts: int, seed: int) -> Array:
+def tune(sentences: Sequence[Candidates], start: Array, quality: Quality, *, restarts: int, seed: int) -> Array:
     """The best weights ``(K,)``, from ``start (K,)`` and ``restarts`` random ones; their absolute values sum to 1."""
     random = np.random.default_rng(seed)
     scale = np.mean([np.abs(s.features).mean(axis=0) for s in sentences], axis=0)
@@ -50,7 +50,7 @@ def tune(sentences: Sequence[Sentence], start: Array, quality: Quality, *, resta
     return weights / size if size > 0 else weights
 
 
-def _climb(sentences: Sequence[Sentence], weights: Array, quality: Quality) -> tuple[float, Array]:
+def _climb(sentences: Sequence[Candidates], weights: Array, quality: Quality) -> tuple[float, Array]:
     best = quality_of(sentences, weights, quality)
     while True:
         steps = [line_search(sentences, weights, axis, quality) for axis in range(len(weights))]
@@ -63,7 +63,7 @@ def _climb(sentences: Sequence[Sentence], weights: Array, quality: Quality) -> t
         best = value
 
 
-def line_search(sentences: Sequence[Sentence], weights: Array, axis: int, quality: Quality) -> tuple[float, float]:
+def line_search(sentences: Sequence[Candidates], weights: Array, axis: int, quality: Quality) -> tuple[float, float]:
     """The greatest quality that weight ``axis`` can reach, the others fixed, and a value that reaches it."""
     rest = weights.copy()
     rest[axis] = 0

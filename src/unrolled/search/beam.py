@@ -13,6 +13,7 @@ from torch import Tensor
 
 from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator, Hypothesis, device_of, select
+from unrolled.text.tokens import BOS, EOS, PAD
 
 Score = Callable[[Tensor, Tensor], Tensor]
 """(log-probabilities, lengths with </s>) -> scores; see ``unrolled.search.length``."""
@@ -27,9 +28,6 @@ def greedy(
     *,
     max_lengths: Tensor,
     min_lengths: Tensor | None = None,
-    bos: int = 1,
-    eos: int = 2,
-    pad: int = 0,
 ) -> list[Hypothesis]:
     """The most likely word at every step: one hypothesis per sentence, whose ``score`` is its log-probability.
 
@@ -39,29 +37,29 @@ def greedy(
     state = generator.start(batch)
     limits = max_lengths.to(device_of(state), torch.int64)
     least = limits.new_zeros(limits.shape) if min_lengths is None else min_lengths.to(limits).minimum(limits)
-    words = limits.new_full((len(limits), int(max(max_lengths.tolist(), default=0))), pad)
+    words = limits.new_full((len(limits), int(max(max_lengths.tolist(), default=0))), PAD)
     log_probability = torch.zeros(len(limits), device=limits.device)
     finished = torch.zeros_like(limits, dtype=torch.bool)
 
     live = (limits > 0).nonzero().squeeze(1)  # (L,) the sentences still active
-    state, tokens, length = select(state, live), torch.full_like(live, bos), 0
+    state, tokens, length = select(state, live), torch.full_like(live, BOS), 0
     while len(live):
         log_probs, state = generator.step(tokens, state)
         length += 1
-        following, candidates = _likeliest(log_probs, 1, never=(bos, pad), later=eos, early=least[live] > length)
+        following, candidates = _likeliest(log_probs, 1, never=(BOS, PAD), later=EOS, early=least[live] > length)
         log_p, place = following.max(dim=1)
         tokens = candidates.gather(1, place.unsqueeze(1)).squeeze(1)
         words[live, length - 1] = tokens
         log_probability[live] += log_p
-        finished[live] = tokens == eos
+        finished[live] = tokens == EOS
 
-        unfinished = (tokens != eos) & (limits[live] > length)
+        unfinished = (tokens != EOS) & (limits[live] > length)
         if not unfinished.all():
             kept = unfinished.nonzero().squeeze(1)
             state, tokens, live = select(state, kept), tokens[kept], live[kept]
 
     return [
-        Hypothesis([word for word in row if word not in (eos, pad)], log_p, log_p, ended)
+        Hypothesis([word for word in row if word not in (EOS, PAD)], log_p, log_p, ended)
         if isfinite(log_p)
         else Hypothesis([], -inf, -inf, finished=False)
         for row, log_p, ended in zip(words.tolist(), log_probability.tolist(), finished.tolist(), strict=True)
@@ -79,9 +77,6 @@ def beam_search(
     penalty: Penalty | None = None,
     min_lengths: Tensor | None = None,
     nbest: int = 1,
-    bos: int = 1,
-    eos: int = 2,
-    pad: int = 0,
 ) -> list[list[Hypothesis]]:
     """The ``nbest`` best hypotheses of every sentence that a beam of ``beam_size`` finds, best first, all different.
 
@@ -103,12 +98,12 @@ def beam_search(
     log_probability = torch.zeros(len(live), 1, device=limits.device)  # (L, K), -inf where there is no hypothesis
     words = limits.new_zeros(len(live), 1, 0)  # (L, K, length)
     best_scores = torch.full((len(live), nbest), -inf, device=limits.device)  # of finished hypotheses, descending
-    state, tokens = select(state, live), torch.full_like(live, bos)
+    state, tokens = select(state, live), torch.full_like(live, BOS)
     while len(live):
         log_probs, state = generator.step(tokens, state)
         width = log_probability.shape[1]
         early = (least[live] > words.shape[2] + 1).repeat_interleave(width)
-        following, candidates = _likeliest(log_probs, beam_size, never=(bos, pad), later=eos, early=early)
+        following, candidates = _likeliest(log_probs, beam_size, never=(BOS, PAD), later=EOS, early=early)
         continuations = (log_probability.unsqueeze(2) + following.unflatten(0, (-1, width))).flatten(1)
         log_probability, index = _best(continuations, beam_size)
         parent, word = index // following.shape[1], candidates.reshape(len(live), -1).gather(1, index)
@@ -116,7 +111,7 @@ def beam_search(
         length = limits.new_tensor(words.shape[2])
 
         exists, at_limit = log_probability.isfinite(), limits[live] <= length
-        finished = exists & (word == eos)
+        finished = exists & (word == EOS)
         scores = score(log_probability, length)
         if penalty is not None:
             scores = scores + penalty(state).unflatten(0, (-1, width)).gather(1, parent)

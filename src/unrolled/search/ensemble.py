@@ -2,19 +2,13 @@
 
 from collections.abc import Callable, Sequence
 from math import log
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 from torch import Tensor
 
 Mean = Callable[[Tensor], Tensor]
 """Log-probabilities of all members ``(M, N, V)`` -> of the ensemble ``(N, V)``."""
-
-
-class MembersBatch(Protocol):
-    """The same sentences for every member, in the ids of its vocabulary."""
-
-    members: Sequence[Any]
 
 
 def geometric_mean(log_probs: Tensor) -> Tensor:
@@ -34,8 +28,8 @@ class Ensemble:
         self.members: tuple[Any, ...] = tuple(members)
         self.mean = mean
 
-    def start(self, batch: MembersBatch) -> tuple[Any, ...]:
-        """The states of all members."""
+    def start(self, batch: Any) -> tuple[Any, ...]:
+        """The states of all members; ``batch.members`` are the same sentences, in each member's own ids."""
         return tuple(member.start(ids) for member, ids in zip(self.members, batch.members, strict=True))
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:

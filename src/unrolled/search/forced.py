@@ -1,21 +1,11 @@
 """Forced decoding: how likely a generator finds given words. B sentences, T target length, V vocabulary."""
 
-from typing import Any, Protocol
+from typing import Any
 
 import torch
-from torch import Tensor
 
 from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator
-
-
-class TargetBatch(Protocol):
-    """What is scored: words between <s> and </s>, followed by padding."""
-
-    target: Tensor
-    """``(B, T + 1)``"""
-    target_lengths: Tensor
-    """``(B,)`` on the CPU, with <s> and </s>."""
 
 
 @inference
@@ -25,11 +15,10 @@ def score(generator: Generator, batch: Any) -> list[list[float]]:
     Computed by ``start`` and ``step`` like search: for the same hypothesis these are the values that search adds up,
     for any generator, be it a translator, a language model or several of them.
     """
-    words: TargetBatch = batch
     state = generator.start(batch)
     columns = []
-    for previous, following in zip(words.target[:, :-1].unbind(1), words.target[:, 1:].unbind(1), strict=True):
+    for previous, following in zip(batch.target[:, :-1].unbind(1), batch.target[:, 1:].unbind(1), strict=True):
         log_probs, state = generator.step(previous, state)
         columns.append(log_probs.gather(1, following.unsqueeze(1)).squeeze(1).double())
     rows = torch.stack(columns, dim=1).tolist()
-    return [row[: length - 1] for row, length in zip(rows, words.target_lengths.tolist(), strict=True)]
+    return [row[: length - 1] for row, length in zip(rows, batch.target_lengths.tolist(), strict=True)]

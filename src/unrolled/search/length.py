@@ -5,7 +5,7 @@ never decreases when ``log p`` increases, and never decreases when the length in
 """
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from torch import Tensor
 
@@ -50,17 +50,8 @@ class GNMT:
         return log_probability / ((5 + length) / 6) ** self.alpha
 
 
-class SourceBatch(Protocol):
-    """What the limits on the length of translations need to know about a batch."""
-
-    @property
-    def source_lengths(self) -> Any:
-        """``(B,)``, on any device."""
-        ...
-
-
-def length_limits(batch: SourceBatch, ratio: float, extra: int) -> Tensor:
-    """``ratio`` x source length + ``extra``, ``(B,)`` on the CPU."""
+def length_limits(batch: Any, ratio: float, extra: int) -> Tensor:
+    """``ratio`` x source length + ``extra``, ``(B,)`` on the CPU, for ``batch`` with ``source_lengths (B,)``."""
     limits: Tensor = (batch.source_lengths.cpu() * ratio).long() + extra
     return limits
 

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from math import inf
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -9,7 +10,8 @@ from torch import Tensor
 from unrolled.errors import POSITIVE_WHOLE, Numbers, check
 from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator, Hypothesis, device_of, select
-from unrolled.search.length import SourceBatch, check_limits, length_limits
+from unrolled.search.length import check_limits, length_limits
+from unrolled.text.tokens import BOS, EOS, PAD
 
 TEMPERATURES = Numbers(least=1e-4, most=1e4, instead="take search=greedy, its limit at 0")
 """Log-probabilities over a temperature have a soft-max within the range of float32."""
@@ -43,9 +45,6 @@ def sample(
     temperature: float = 1.0,
     top_k: int | None = None,
     top_p: float | None = None,
-    bos: int = 1,
-    eos: int = 2,
-    pad: int = 0,
 ) -> list[Hypothesis]:
     """One drawn hypothesis per sentence; its ``score`` is its log-probability under the model itself.
 
@@ -59,10 +58,10 @@ def sample(
     finished = [False] * len(limits)
 
     live = (limits > 0).nonzero().squeeze(1)  # (N,) the sentences still active
-    state, tokens = select(state, live), torch.full_like(live, bos)
+    state, tokens = select(state, live), torch.full_like(live, BOS)
     while len(live):
         log_probs, state = generator.step(tokens, state)
-        allowed = log_probs.float().index_fill(1, tokens.new_tensor([bos, pad]), -inf)
+        allowed = log_probs.float().index_fill(1, tokens.new_tensor([BOS, PAD]), -inf)
         drawn_from = sharpen(allowed, temperature=temperature, top_k=top_k, top_p=top_p)
         drawn = torch.multinomial(drawn_from.exp().cpu(), 1, generator=random).to(tokens.device)
         tokens = drawn.squeeze(1)
@@ -70,9 +69,9 @@ def sample(
         for sentence, token, value in zip(live.tolist(), tokens.tolist(), log_p.tolist(), strict=True):
             total[sentence] += value
             words[sentence].append(token)
-            finished[sentence] = token == eos
+            finished[sentence] = token == EOS
         lengths = limits.new_tensor([len(words[sentence]) for sentence in live.tolist()])
-        kept = ((tokens != eos) & (limits[live] > lengths)).nonzero().squeeze(1)
+        kept = ((tokens != EOS) & (limits[live] > lengths)).nonzero().squeeze(1)
         state, tokens, live = select(state, kept), tokens[kept], live[kept]
 
     return [
@@ -91,9 +90,6 @@ class Sampling:
     seed: int = 1
     max_length_ratio: float = 2.0
     max_length_extra: int = 10
-    bos: int = 1
-    eos: int = 2
-    pad: int = 0
 
     def __post_init__(self) -> None:
         check("search.temperature", self.temperature, TEMPERATURES)
@@ -103,7 +99,7 @@ class Sampling:
         check_limits(self.max_length_ratio, self.max_length_extra)
         self._random = torch.Generator().manual_seed(self.seed)
 
-    def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
+    def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """One hypothesis for every sentence of ``batch``; the next call draws further random numbers."""
         return self.draw(generator, batch, length_limits(batch, self.max_length_ratio, self.max_length_extra))
 
@@ -117,7 +113,4 @@ class Sampling:
             temperature=self.temperature,
             top_k=self.top_k,
             top_p=self.top_p,
-            bos=self.bos,
-            eos=self.eos,
-            pad=self.pad,
         )

@@ -8,7 +8,7 @@ from unrolled.search.beam import Score, beam_search, greedy
 from unrolled.search.coverage import Covered
 from unrolled.search.fusion import Fused
 from unrolled.search.generator import Generator, Hypothesis
-from unrolled.search.length import PerToken, SourceBatch, check_limits, length_limits
+from unrolled.search.length import PerToken, check_limits, length_limits
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,23 +22,17 @@ class Greedy:
     max_length_ratio: float = 2.0
     max_length_extra: int = 10
     min_length_ratio: float = 0.0
-    bos: int = 1
-    eos: int = 2
-    pad: int = 0
 
     def __post_init__(self) -> None:
         check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
 
-    def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
+    def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """One hypothesis for every sentence of ``batch``, in its order."""
         return greedy(
             generator,
             batch,
             max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
             min_lengths=length_limits(batch, self.min_length_ratio, 0),
-            bos=self.bos,
-            eos=self.eos,
-            pad=self.pad,
         )
 
 
@@ -58,9 +52,6 @@ class BeamSearch:
     max_length_ratio: float = 2.0
     max_length_extra: int = 10
     min_length_ratio: float = 0.0
-    bos: int = 1
-    eos: int = 2
-    pad: int = 0
 
     def __post_init__(self) -> None:
         check("search.beam_size", self.beam_size, POSITIVE_WHOLE)
@@ -68,11 +59,11 @@ class BeamSearch:
         check("search.language_model_weight", self.language_model_weight, NOT_NEGATIVE)
         check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
 
-    def __call__(self, generator: Generator, batch: SourceBatch) -> list[Hypothesis]:
+    def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """The best hypothesis for every sentence of ``batch``, in its order."""
         return [hypotheses[0] for hypotheses in self.nbest(generator, batch, 1)]
 
-    def nbest(self, generator: Generator, batch: SourceBatch, count: int) -> list[list[Hypothesis]]:
+    def nbest(self, generator: Generator, batch: Any, count: int) -> list[list[Hypothesis]]:
         """The ``count`` best of every sentence, best first; fewer where the beam finds fewer."""
         driven: Any = generator
         if self.language_model is not None and self.language_model_weight > 0:  # 0 x log 0 is no number
@@ -88,7 +79,4 @@ class BeamSearch:
             min_lengths=length_limits(batch, self.min_length_ratio, 0),
             score=self.length_normalization,
             nbest=count,
-            bos=self.bos,
-            eos=self.eos,
-            pad=self.pad,
         )

@@ -6,7 +6,7 @@ from typing import Any
 import lightning
 from lightning.pytorch.callbacks import Callback
 
-from unrolled.metrics.unigram_level import leaves_unigram_level, unigram_loss
+from unrolled.metrics.unigram_loss import leaves_unigram_level, unigram_loss
 
 
 class UnigramLevel(Callback):

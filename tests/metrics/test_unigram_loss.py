@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 
-from unrolled.metrics.unigram_level import leaves_unigram_level, unigram_loss
+from unrolled.metrics.unigram_loss import leaves_unigram_level, unigram_loss
 
 
 def test_it_is_the_mean_of_minus_log_frequency():
