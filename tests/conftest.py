@@ -1,12 +1,17 @@
 """Runs of the scripts that several end-to-end tests look at."""
 
+import fcntl
 import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tiny models are quickest so, and repeat exactly
 
 import pytest
 from hypothesis import settings
-from support.scripts import TINY, TINY_MODEL, run_script
+from support.forked import run_forked
+from support.scripts import TINY, TINY_MODEL, Called, run_script
 
 settings.register_profile("patient", deadline=None)  # a busy machine is no mistake of ours
 settings.load_profile("patient")
@@ -16,12 +21,37 @@ CHOSEN += ["trainer.max_epochs=3", "trainer.log_every_n_steps=2", "data.grammar.
 
 
 @pytest.fixture(scope="session")
-def training(tmp_path_factory):
-    """A finished training as a user starts it, with Weights & Biases, offline: run folder and finished process."""
-    where = tmp_path_factory.mktemp("trained")
+def made_once(tmp_path_factory):
+    """``made_once(name, fill)``: a copy of a folder that ``fill(folder)`` filled, once for all of pytest's workers."""
+    base = tmp_path_factory.getbasetemp()
+    shared = base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+    def make(name: str, fill: Callable[[Path], object]) -> Path:
+        folder, done = shared / f"made-{name}", shared / f"{name}.made"
+        with (shared / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)  # others wait for the first
+            if not done.exists():
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+                fill(folder)
+                done.touch()
+        return Path(shutil.copytree(folder, tmp_path_factory.mktemp(name), dirs_exist_ok=True))
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def training(made_once):
+    """A finished training as a user starts it, with Weights & Biases, offline: run folder, and what it wrote."""
     nowhere = {"WANDB_BASE_URL": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9"}  # no network
-    done = run_script("train.py", *CHOSEN, "seed=0", "hydra.run.dir=run", cwd=where, **nowhere)
-    return where / "run", done
+
+    def fill(folder: Path) -> None:
+        done = run_script("train.py", *CHOSEN, "seed=0", "hydra.run.dir=run", cwd=folder, **nowhere)
+        for name in ("stdout", "stderr"):
+            (folder / name).write_text(getattr(done, name), encoding="utf-8")
+
+    where = made_once("trained", fill)
+    return where / "run", Called(0, *((where / name).read_text(encoding="utf-8") for name in ("stdout", "stderr")))
 
 
 @pytest.fixture(scope="session")
@@ -31,18 +61,16 @@ def trained(training):
 
 
 @pytest.fixture(scope="session")
-def sweep(tmp_path_factory):
+def sweep(made_once):
     """The folder of a sweep over two seeds, of which the first repeats ``trained``."""
-    where = tmp_path_factory.mktemp("sweep")
     without = ["~callbacks.pictures", "~callbacks.attention_record"]  # they take half of the time
-    run_script("train.py", "-m", *CHOSEN, *without, "seed=0,1", "sweep.dir=seeds", cwd=where)
-    return where / "seeds"
+    options = ["-m", *CHOSEN, *without, "seed=0,1", "sweep.dir=seeds"]
+    return made_once("sweep", lambda folder: run_forked("train.py", *options, cwd=folder)) / "seeds"
 
 
 @pytest.fixture(scope="session")
-def diverged(tmp_path_factory):
+def diverged(made_once):
     """The run folder of a training whose loss becomes NaN, with Weights & Biases, offline."""
-    where = tmp_path_factory.mktemp("diverged")
     more = ["optimizer=sgd", "optimizer.lr=1e30", "trainer.gradient_clip_val=null"]
-    run_script("train.py", *TINY, *TINY_MODEL, *more, "trainer.max_steps=40", "hydra.run.dir=run", cwd=where, status=1)
-    return where / "run"
+    options = [*TINY, *TINY_MODEL, *more, "trainer.max_steps=40", "hydra.run.dir=run"]
+    return made_once("diverged", lambda folder: run_forked("train.py", *options, cwd=folder, status=1)) / "run"

@@ -5,6 +5,8 @@ import shutil
 import pytest
 from support.scripts import TINY, train
 
+SIZES = ["model.embedding_size=8", "model.hidden_size=7", "logger=csv"]
+
 
 @pytest.fixture(scope="module")
 def moved(trained, tmp_path_factory):
@@ -14,16 +16,15 @@ def moved(trained, tmp_path_factory):
     return folder, tmp_path_factory.mktemp("elsewhere")
 
 
-@pytest.fixture(scope="module")
-def language_model(tmp_path_factory):
+@pytest.fixture(scope="session")
+def language_model(made_once):
     """A language model of the translator's target side, briefly trained."""
-    sizes = ["model.embedding_size=8", "model.hidden_size=7", "logger=csv", "trainer.max_epochs=2"]
-    return train(tmp_path_factory.mktemp("language_model"), "model=rnn_lm", *TINY, *sizes, "seed=0", folder="lm")
+    options = ["model=rnn_lm", *TINY, *SIZES, "trainer.max_epochs=2", "seed=0"]
+    return made_once("language_model", lambda folder: train(folder, *options, folder="lm")) / "lm"
 
 
-@pytest.fixture(scope="module")
-def other_language_model(tmp_path_factory):
+@pytest.fixture(scope="session")
+def other_language_model(made_once):
     """One of other words."""
-    sizes = ["model.embedding_size=8", "model.hidden_size=7", "logger=csv", "trainer.max_steps=1"]
-    more = ["data.grammar.vocabulary_size=50"]
-    return train(tmp_path_factory.mktemp("other_words"), "model=rnn_lm", *TINY, *sizes, *more, folder="words_lm")
+    options = ["model=rnn_lm", *TINY, *SIZES, "trainer.max_steps=1", "data.grammar.vocabulary_size=50"]
+    return made_once("other_words", lambda folder: train(folder, *options, folder="words_lm")) / "words_lm"

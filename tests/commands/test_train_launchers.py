@@ -3,12 +3,16 @@
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import sacrebleu
+from support.forked import ForkedModule
 from support.killing import kill
 from support.scripts import TESTS, TINY, TINY_MODEL, call_script, results, train
 from support.slurm_cluster import make_cluster
+
+from unrolled.training import ranks
 
 pytestmark = pytest.mark.slow
 
@@ -58,7 +62,11 @@ def test_a_job_that_submitit_queues_again_goes_on(tmp_path, monkeypatch):
 def two_processes(tmp_path_factory):
     """Where a sweep of two jobs was, each trained by two processes of one machine."""
     where = tmp_path_factory.mktemp("two_processes")
+    monkeypatch = pytest.MonkeyPatch()
+    forks = SimpleNamespace(Popen=ForkedModule, TimeoutExpired=TimeoutError)
+    monkeypatch.setattr(ranks, "subprocess", forks)  # that interpreters are started: test_train_sweep.py
     assert call_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1,2", cwd=where).status == 0
+    monkeypatch.undo()
     return where
 
 

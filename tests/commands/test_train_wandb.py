@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 import yaml
 from hydra import compose, initialize_config_dir
-from support.scripts import ROOT, TINY, TINY_MODEL, results, run_script
+from support.forked import run_forked
+from support.scripts import ROOT, TINY, TINY_MODEL, results
 from support.wandb_files import read
 
 
@@ -95,7 +96,7 @@ def test_no_secret_of_the_environment_is_written(trained):
 def test_a_run_that_fails_is_marked_as_failed(tmp_path):
     (tmp_path / "run" / "weights.safetensors").mkdir(parents=True)  # where a file should be written
     short = ["trainer.max_steps=1", "~callbacks.pictures", "~callbacks.attention_record", "hydra.run.dir=run"]
-    run_script("train.py", *TINY, *TINY_MODEL, *short, cwd=tmp_path, status=1)
+    run_forked("train.py", *TINY, *TINY_MODEL, *short, cwd=tmp_path, status=1)
     assert read(tmp_path / "run")["exit"] == 1
     assert results(tmp_path / "run")["status"] == "failed"
 
