@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from unrolled.errors import UserError
 from unrolled.models.fast.attention import BahdanauAttentionKernel, GRUAttentionKernel
@@ -88,16 +89,16 @@ class BahdanauAttention(Attention):
         """No memory."""
         return ()
 
+    @override
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
-        """One step; see the contract."""
         keys, annotations, valid = prepared
         # e_ij = v_a^T tanh(W_a s + U_a h_j)
         energies = self.energy(tanh(add(self.query(query), keys))).squeeze(-1)
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
 
+    @override
     def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
-        """See the contract."""
         return BahdanauAttentionKernel(self.query.weight, self.energy.weight, *prepared)
 
 
@@ -120,8 +121,8 @@ class DotAttention(Attention):
         """No memory."""
         return ()
 
+    @override
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
-        """One step; see the contract."""
         annotations, valid = prepared
         # e_ij = s^T h_j
         energies = products(query, annotations)
@@ -144,8 +145,8 @@ class GeneralAttention(Attention):
         """No memory."""
         return ()
 
+    @override
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
-        """One step; see the contract."""
         keys, annotations, valid = prepared
         # e_ij = s^T W_a h_j
         energies = products(query, keys)
@@ -196,8 +197,8 @@ class GRUAttention(Attention):
         context, weights = attend(energies, annotations, valid)
         return context, weights, (v,)
 
+    @override
     def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
-        """See the contract."""
         weights = (layer.weight for layer in (self.query, self.recurrent_gates, self.recurrent, self.energy))
         return GRUAttentionKernel(*weights, *prepared, *state)
 

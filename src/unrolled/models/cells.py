@@ -17,6 +17,7 @@ from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from unrolled.errors import UserError, nearest
 from unrolled.models.fast.cells import GRUResetAfterKernel, GRUResetBeforeKernel, TanhCellKernel, unroll_cell
@@ -93,8 +94,8 @@ class TanhCell(Cell):
         # h_t = tanh(W x_{t-1} + U h_{t-1} + b)
         return (tanh(projected + self.recurrent(h)).to(h.dtype),)
 
+    @override
     def kernel(self) -> CellKernel:
-        """See the contract."""
         return TanhCellKernel(self.recurrent.weight)
 
 
@@ -131,8 +132,8 @@ class GRUResetBefore(Cell):
         # h = (1 - u) h + u candidate
         return (torch.lerp(h, candidate.to(h.dtype), u.to(h.dtype)),)
 
+    @override
     def kernel(self) -> CellKernel:
-        """See the contract."""
         return GRUResetBeforeKernel(self.recurrent_gates.weight, self.recurrent.weight)
 
 
@@ -170,12 +171,13 @@ class GRUResetAfter(Cell):
         # s = (1 - z) candidate + z s
         return (torch.lerp(candidate.to(s.dtype), s, z.to(s.dtype)),)
 
+    @override
     def kernel(self) -> CellKernel:
-        """See the contract."""
         return GRUResetAfterKernel(self.recurrent.weight)
 
+    @override
     def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
-        """See the contract. On a GPU this is cuDNN."""
+        """On a GPU this is cuDNN."""
         return self.unroll_by_torch(inputs, state) if inputs.is_cuda else super().unroll(inputs, state)
 
     def unroll_by_torch(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
@@ -218,8 +220,9 @@ class LSTMCell(Cell):
         # h = o * tanh(c)
         return (o * torch.tanh(c), c)
 
+    @override
     def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
-        """See the contract. Uses torch's LSTM, fused on CPU and GPU, which has the candidate before the output gate."""
+        """Uses torch's LSTM, fused on CPU and GPU, which has the candidate before the output gate."""
         ours = (self.input.weight, self.recurrent.weight, self.input.bias)
         weights = [torch.cat([i, f, c, o]) for i, f, o, c in (weight.chunk(4) for weight in ours)]
         weights.append(torch.zeros_like(self.input.bias))

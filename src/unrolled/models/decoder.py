@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from unrolled.errors import UserError
 from unrolled.models.attention import Attention
@@ -115,8 +116,8 @@ class CGRUDecoder(Decoder):
         _, s, _ = state
         return (s,)
 
+    @override
     def memory(self, state: Nested) -> Nested:
-        """See the contract."""
         _, _, memory = state
         return memory
 
@@ -136,8 +137,8 @@ class CGRUDecoder(Decoder):
         (s,) = self.rec2.step(self.rec2.project(context), (s_prime,))
         return (s, context), weights, (prepared, s, memory)
 
+    @override
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
-        """See the contract."""
         prepared, s, memory = state
         rec1, attention, rec2 = self.rec1.kernel(), self.attention.kernel(prepared, memory), self.rec2.kernel()
         if rec1 is None or attention is None or rec2 is None:
@@ -177,8 +178,8 @@ class BahdanauDecoder(Decoder):
         _, cell_state, _ = state
         return tuple(cell_state)
 
+    @override
     def memory(self, state: Nested) -> Nested:
-        """See the contract."""
         _, _, memory = state
         return memory
 
@@ -198,8 +199,8 @@ class BahdanauDecoder(Decoder):
         cell_state = self.cell.step(self.cell.project(k), cell_state)
         return (cell_state[0], context), weights, (prepared, cell_state, memory)
 
+    @override
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
-        """See the contract."""
         prepared, cell_state, memory = state
         attention, cell = self.attention.kernel(prepared, memory), self.cell.kernel()
         if attention is None or cell is None:
@@ -236,8 +237,8 @@ class RNNsearchDecoder(Decoder):
         _, s, _ = state
         return (s,)
 
+    @override
     def memory(self, state: Nested) -> Nested:
-        """See the contract."""
         _, _, memory = state
         return memory
 
@@ -254,8 +255,8 @@ class RNNsearchDecoder(Decoder):
         (following,) = self.cell.step(projected + self.context(context), (s,))
         return (s, context), weights, (prepared, following, memory)
 
+    @override
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
-        """See the contract."""
         prepared, s, memory = state
         attention, cell = self.attention.kernel(prepared, memory), self.cell.kernel()
         if attention is None or cell is None:

@@ -8,6 +8,7 @@ from typing import cast
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+from typing_extensions import override
 
 from unrolled.models.cells import Cell, GRUResetBefore
 from unrolled.models.fast.cells import GRUResetAfterKernel, unroll_cell
@@ -62,8 +63,9 @@ class BidirectionalGRU(Encoder):
             dropout=dropout if layers > 1 else 0.0,
         )
 
+    @override
     def forward(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
-        """See the contract. Training on a CPU uses ``GRUResetAfterKernel``: nn.GRU is fused only on GPUs."""
+        """Training on a CPU uses ``GRUResetAfterKernel``: nn.GRU is fused only on GPUs."""
         if torch.is_grad_enabled() and not embeddings.is_cuda:
             return self.annotate(embeddings, lengths)
         return self.annotate_by_torch(embeddings, lengths)

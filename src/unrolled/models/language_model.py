@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from unrolled.errors import UserError
 from unrolled.models.cells import Cell, CellState, make_cell
@@ -57,13 +58,14 @@ class NeuralLanguageModel(LanguageModel):
         """Teacher forcing: words ``(B, T)`` -> hidden vectors for ``output`` ``(B, T, R)``, last state."""
         raise NotImplementedError
 
+    @override
     def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
-        """See `LanguageModel`."""
         outputs, state = self(tokens.unsqueeze(1), state)
         return self._log_softmax(outputs.squeeze(1)), state
 
+    @override
     def word_log_probs(self, batch: PredictedWords, state: Nested) -> tuple[Tensor, Nested]:
-        """See `LanguageModel`. Computes the logits of some words at a time."""
+        """Computes the logits of some words at a time."""
         hidden, state = self(batch.target_in, state)
         counted = batch.target_out_valid
         words = batch.target_out[counted]

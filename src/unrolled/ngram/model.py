@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from typing_extensions import override
 
 from unrolled.errors import Numbers, UserError, check
 from unrolled.models.language_model import LanguageModel, Nested
@@ -96,8 +97,9 @@ class NgramLanguageModel(LanguageModel):
         """Before <s> there is no context: ``(B, n - 1)``."""
         return (self.keys.new_full((batch, self.order - 1), -1),)
 
+    @override
     def step(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Nested]:
-        """See `LanguageModel`. -inf if p is 0: for <pad> and <s>, and for unseen words with maximum likelihood."""
+        """-inf if p is 0: for <pad> and <s>, and for unseen words with maximum likelihood."""
         (before,) = state
         parents = torch.cat([torch.zeros_like(tokens).unsqueeze(1), before], dim=1)[:, : self.order - 1]
         contexts = find(self.keys, parents * self.vocabulary + tokens.unsqueeze(1))
@@ -111,8 +113,9 @@ class NgramLanguageModel(LanguageModel):
             log_probs[row, self.keys[place] % self.vocabulary] = self.log_probs[place]
         return log_probs, (contexts,)
 
+    @override
     def word_log_probs(self, batch: PredictedWords, state: Nested) -> tuple[Tensor, Nested]:
-        """See `LanguageModel`. Only the given words are looked up, at all positions at once."""
+        """Only the given words are looked up, at all positions at once."""
         (before,) = state
         read, predicted = batch.target_in, batch.target_out
         log_probs = self.log_probs[predicted]

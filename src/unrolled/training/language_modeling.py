@@ -3,6 +3,7 @@
 from typing import Any
 
 from torch import Tensor
+from typing_extensions import override
 
 from unrolled.data.batch import Batch
 from unrolled.data.continuous import StreamBatch
@@ -74,8 +75,8 @@ class LanguageModeling(Objective):
     def _smoothing(self) -> float:
         return self.label_smoothing if self.training else 0.0
 
+    @override
     def on_validation_epoch_start(self) -> None:
-        """Begin new sums."""
         self._start_evaluation()
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
@@ -87,8 +88,8 @@ class LanguageModeling(Objective):
         self._log_likelihood("val")
         self._log_merit()
 
+    @override
     def on_test_epoch_start(self) -> None:
-        """Begin new sums."""
         self._start_evaluation()
 
     def test_step(self, batch: Batch, batch_index: int) -> None:

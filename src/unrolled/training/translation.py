@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from torch import Tensor
+from typing_extensions import override
 
 from unrolled.alignment.links import Links
 from unrolled.data.batch import Batch
@@ -136,8 +137,8 @@ class Translation(Objective):
         self._translated = []
         self._attention = AttentionCounts()
 
+    @override
     def on_validation_epoch_start(self) -> None:
-        """Begin new sums."""
         self._start_evaluation()
 
     def validation_step(self, batch: Batch, batch_index: int) -> None:
@@ -149,8 +150,8 @@ class Translation(Objective):
         self._score("val")
         self._log_merit()
 
+    @override
     def on_test_epoch_start(self) -> None:
-        """Begin new sums."""
         self._start_evaluation()
 
     def test_step(self, batch: Batch, batch_index: int) -> None:

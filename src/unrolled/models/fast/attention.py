@@ -5,6 +5,7 @@ Letters: T target steps, B sentences, S source length, Q query size, C annotatio
 
 import torch
 from torch import Tensor
+from typing_extensions import override
 
 from unrolled.models.fast.kernel import AttentionKernel
 from unrolled.models.fast.products import Product, add_outer, weight_gradient
@@ -53,21 +54,21 @@ class BahdanauAttentionKernel(AttentionKernel):
     def __init__(self, query: Tensor, energy: Tensor, keys: Tensor, annotations: Tensor, valid: Tensor) -> None:
         super().__init__(query, energy, keys, annotations, valid)
 
+    @override
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
-        """See the contract."""
         query, energy, keys, annotations, self.valid = self.inputs
         self.query, self.annotations = query.to(dtype), annotations.to(dtype)
         self.energy = energy.to(state.dtype).squeeze(0)
         self.twice_energy, self.twice_keys = 2 * self.energy, 2 * keys.to(state.dtype)
         self.u = torch.empty_like(self.twice_keys)
 
+    @override
     def begin(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         self.kept = (state.new_empty(steps, len(state), len(self.energy)),)
         self.product = Product(self.query, rows=len(state))
 
+    @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         self.product_back = Product(self.query.t(), rows=len(state))
         self.dquery_products = torch.empty_like(self.kept[0])
         self.dkeys = torch.zeros_like(self.u)
@@ -78,15 +79,15 @@ class BahdanauAttentionKernel(AttentionKernel):
         # u_j = sigma(2 W s + 2 k_j)
         return torch.add(self.twice_keys, self.kept[0][t].unsqueeze(1), out=self.u).sigmoid_()
 
+    @override
     def forward(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
-        """See the contract."""
         torch.mul(self.product(query), 2, out=self.kept[0][t])
         # e_j = 2 v^T u_j
         energies = torch.mv(self._u(t).flatten(0, 1), self.twice_energy).view(weights.shape)
         attend(energies, self.annotations, self.valid, context, weights)
 
+    @override
     def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
-        """See the contract."""
         self.dcontexts[t] = dcontext
         de = attend_backward(dcontext, dweights, weights, self.annotations)
         u = self._u(t)
@@ -123,8 +124,8 @@ class GRUAttentionKernel(AttentionKernel):
     tensor per step: one large block would be returned to the system and requested again at every update.
     """
 
+    @override
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
-        """See the contract."""
         query, gates, recurrent, energy, keys, annotations, self.valid, self.start = self.inputs
         self.query, self.recurrent_gates, self.recurrent = query.to(dtype), gates.to(dtype), recurrent.to(dtype)
         positions = self.valid.numel()
@@ -137,16 +138,16 @@ class GRUAttentionKernel(AttentionKernel):
         self.g = torch.empty_like(self.start)
         self.one = state.new_ones(())
 
+    @override
     def begin(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         kept_steps = min(steps, KEPT_BYTES // max(self.keys.nbytes, 1))
         vs = (self.start, *(torch.empty_like(self.start) for _ in range(steps)))
         gates = (torch.empty_like(self.keys) for _ in range(kept_steps))
         self.kept = (state.new_empty(steps, len(state), 3 * self.size), *vs, *gates)
         self.query_product = Product(self.query, rows=len(state))
 
+    @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         positions = self.valid.numel()
         self.query_product_back = Product(self.query.t(), rows=len(state))
         self.gates_product_back = Product(self.recurrent_gates.t(), rows=positions)
@@ -180,8 +181,8 @@ class GRUAttentionKernel(AttentionKernel):
         self.product.add_to(_rows(n), _rows(g))
         tanh_(n)
 
+    @override
     def forward(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
-        """See the contract."""
         products, v, gates = self._unpack()
         products[t] = self.query_product(query)
         rzn = gates[t] if t < len(gates) else self.scratch
@@ -194,8 +195,9 @@ class GRUAttentionKernel(AttentionKernel):
         energies = torch.mv(_rows(y), self.energy).view(weights.shape)
         attend(energies, self.annotations, self.valid, context, weights)
 
+    @override
     def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
-        """See the contract. ``dv`` arrives from step t + 1 as dv', without the energies' gradient, and leaves as dv."""
+        """``dv`` arrives from step t + 1 as dv', without the energies' gradient, and leaves as dv."""
         _, vs, gates = self._unpack()
         v, dv, g, dg = vs[t], self.dv, self.g, self.dg
         if t < len(gates):

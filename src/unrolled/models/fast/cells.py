@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from typing_extensions import override
 
 from unrolled.models.fast.kernel import CellKernel
 from unrolled.models.fast.products import Product, product_dtype, weight_gradient
@@ -19,27 +20,29 @@ class TanhCellKernel(CellKernel):
 
     gates = 1
 
+    @override
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
-        """See the contract."""
         (recurrent,) = self.inputs
         self.recurrent = recurrent.to(dtype)
 
+    @override
     def begin(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         self.kept = (state.new_empty(steps, *state.shape),)
         self.product = Product(self.recurrent, rows=len(state))
 
+    @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         self.product_back = Product(self.recurrent.t(), rows=len(state))
 
+    @override
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor) -> None:
-        """See the contract; h is ``s``."""
+        """h is ``s``."""
         # h' = tanh(x + U h)
         out.copy_(tanh_(torch.add(x, self.product(s), out=self.kept[0][t])))
 
+    @override
     def backward(self, t: int, ds: Tensor, s: Tensor, dx: Tensor) -> Tensor:
-        """See the contract; h is ``s``."""
+        """h is ``s``."""
         # h' = tanh(x + U h):       dx = (1 - h'^2) dh',   dh = U^T dx
         tanh_backward(ds, self.kept[0][t], out=dx)
         return self.product_back(dx)
@@ -60,27 +63,28 @@ class GRUResetBeforeKernel(CellKernel):
     def __init__(self, recurrent_gates: Tensor, recurrent: Tensor) -> None:
         super().__init__(recurrent_gates, recurrent)
 
+    @override
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
-        """See the contract."""
         self.size = state.shape[1]
         gates, recurrent = self.inputs
         self.recurrent_gates = gates.to(dtype)
         self.recurrent = recurrent.to(dtype)
 
+    @override
     def begin(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         batch = len(state)
         self.kept = (state.new_empty(steps, batch, 2 * self.size), state.new_empty(steps, batch, self.size))
         self.gates_product = Product(self.recurrent_gates, rows=batch)
         self.product = Product(self.recurrent, rows=batch)
 
+    @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         self.gates_product_back = Product(self.recurrent_gates.t(), rows=len(state))
         self.product_back = Product(self.recurrent.t(), rows=len(state))
 
+    @override
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor) -> None:
-        """See the contract; h is ``s``."""
+        """h is ``s``."""
         x_ru, x_n = x.split([2 * self.size, self.size], dim=1)
         # r, u = sigma(x_ru + U_ru h)
         ru = torch.add(x_ru, self.gates_product(s), out=self.kept[0][t])
@@ -90,8 +94,9 @@ class GRUResetBeforeKernel(CellKernel):
         # h' = (1 - u) h + u n
         torch.lerp(s, n, u, out=out)
 
+    @override
     def backward(self, t: int, ds: Tensor, s: Tensor, dx: Tensor) -> Tensor:
-        """See the contract; h is ``s``."""
+        """h is ``s``."""
         r, u = self.kept[0][t].chunk(2, dim=1)
         n = self.kept[1][t]
         dx_r, dx_u, dx_n = dx.chunk(3, dim=1)
@@ -127,25 +132,25 @@ class GRUResetAfterKernel(CellKernel):
 
     gates = 3
 
+    @override
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
-        """See the contract."""
         self.size = state.shape[1]
         recurrent, *bias = self.inputs
         self.recurrent, self.bias = recurrent.to(dtype), bias[0] if bias else None
 
+    @override
     def begin(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         batch = len(state)
         self.kept = (state.new_empty(steps, batch, 3 * self.size), state.new_empty(steps, batch, self.size))
         self.product = Product(self.recurrent, rows=batch, bias=self.bias)
 
+    @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         self.product_back = Product(self.recurrent.t(), rows=len(state))
         self.dproducts = torch.empty_like(self.kept[0])
 
+    @override
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor) -> None:
-        """See the contract."""
         sizes = [2 * self.size, self.size]
         x_rz, x_n = x.split(sizes, dim=1)
         rz, m = self.kept[0][t].copy_(self.product(s)).split(sizes, dim=1)
@@ -156,8 +161,8 @@ class GRUResetAfterKernel(CellKernel):
         # s' = (1 - z) n + z s
         torch.lerp(n, s, z, out=out)
 
+    @override
     def backward(self, t: int, ds: Tensor, s: Tensor, dx: Tensor) -> Tensor:
-        """See the contract."""
         r, z, m = self.kept[0][t].chunk(3, dim=1)
         n = self.kept[1][t]
         dx_r, dx_z, dx_n = dx.chunk(3, dim=1)

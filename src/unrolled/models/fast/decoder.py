@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
+from typing_extensions import override
 
 from unrolled.models.fast.kernel import AttentionKernel, CellKernel, Kernel
 from unrolled.models.fast.products import Product, product_dtype, weight_gradient
@@ -25,8 +26,8 @@ Gradients = tuple[Tensor | None, ...]
 class LinearKernel(Kernel):
     """A linear map ``(B, I) -> (B, O)`` in every step. Inputs: W ``(O, I)`` and, if there is one, b ``(O,)``."""
 
+    @override
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
-        """See the contract."""
         weight, *bias = self.inputs
         self.bias = bias[0] if bias else None
         self.weight = weight.to(dtype)
@@ -35,8 +36,8 @@ class LinearKernel(Kernel):
         """Nothing to keep: x is kept by whatever computed it."""
         self.product = Product(self.weight, rows=len(state), bias=self.bias)
 
+    @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         self.product_back = Product(self.weight.t(), rows=len(state))
 
     def forward(self, x: Tensor) -> Tensor:
@@ -116,16 +117,16 @@ class CGRUDecoderKernel(DecoderKernel):
         super().__init__(rec1, attention, project, rec2)
         self.rec1, self.attention, self.project, self.rec2 = rec1, attention, project, rec2
 
+    @override
     def begin(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         self.kept = (state.new_empty(steps, *state.shape),)
 
     def begin_backward(self, steps: int, state: Tensor) -> None:
         """The gradients of REC2's input products ``(T, B, 3D)``."""
         self.dproducts = state.new_empty(steps, len(state), 3 * state.shape[1])
 
+    @override
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor, context: Tensor, weights: Tensor) -> None:
-        """See the contract."""
         s_prime = self.kept[0][t]
         # s'_j = REC1(y_{j-1}, s_{j-1})
         self.rec1.forward(t, x, s, out=s_prime)
@@ -134,10 +135,10 @@ class CGRUDecoderKernel(DecoderKernel):
         # s_j = REC2(s'_j, c_j)
         self.rec2.forward(t, self.project.forward(context), s_prime, out=out)
 
+    @override
     def backward(
         self, t: int, ds: Tensor, dcontext: Tensor, dweights: Tensor | None, s: Tensor, weights: Tensor, dx: Tensor
     ) -> Tensor:
-        """See the contract."""
         s_prime, dproducts = self.kept[0][t], self.dproducts[t]
         # s_j = REC2(s'_j, c_j)
         ds_prime = self.rec2.backward(t, ds, s_prime, dproducts)
@@ -147,8 +148,8 @@ class CGRUDecoderKernel(DecoderKernel):
         # s'_j = REC1(y_{j-1}, s_{j-1})
         return self.rec1.backward(t, ds_prime, s, dx)
 
+    @override
     def part_gradients(self, states: Tensor, contexts: Tensor, weights: Tensor, dx: Tensor) -> tuple[Gradients, ...]:
-        """See the contract."""
         (s_primes,) = self.kept
         return (
             self.rec1.gradients(states, dx),
@@ -173,25 +174,25 @@ class RNNsearchDecoderKernel(DecoderKernel):
     def begin_backward(self, steps: int, state: Tensor) -> None:
         """Nothing to allocate."""
 
+    @override
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor, context: Tensor, weights: Tensor) -> None:
-        """See the contract."""
         # c_i = ATT(s_{i-1}, h)
         self.attend(t, s, context, weights)
         # s_i = GRU(W E y + C c, s_{i-1})
         self.cell.forward(t, self.project.forward(context).add_(x), s, out=out)
 
+    @override
     def backward(
         self, t: int, ds: Tensor, dcontext: Tensor, dweights: Tensor | None, s: Tensor, weights: Tensor, dx: Tensor
     ) -> Tensor:
-        """See the contract."""
         # s_i = GRU(W E y + C c, s_{i-1})
         ds = self.cell.backward(t, ds, s, dx)
         dcontext = dcontext + self.project.backward(dx)
         # c_i = ATT(s_{i-1}, h)
         return ds.add_(self.attend_backward(t, dcontext, dweights, weights))
 
+    @override
     def part_gradients(self, states: Tensor, contexts: Tensor, weights: Tensor, dx: Tensor) -> tuple[Gradients, ...]:
-        """See the contract."""
         return (
             self.attention.gradients(states, weights),
             self.project.gradients(dx, contexts),
@@ -210,16 +211,16 @@ class BahdanauDecoderKernel(DecoderKernel):
         super().__init__(attention, combine, project, cell)
         self.attention, self.combine, self.project, self.cell = attention, combine, project, cell
 
+    @override
     def begin(self, steps: int, state: Tensor) -> None:
-        """See the contract."""
         self.kept = (state.new_empty(steps, *state.shape),)
 
     def begin_backward(self, steps: int, state: Tensor) -> None:
         """The gradients of the cell's input products ``(T, B, gates * D)``."""
         self.dproducts = state.new_empty(steps, len(state), self.cell.gates * state.shape[1])
 
+    @override
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor, context: Tensor, weights: Tensor) -> None:
-        """See the contract."""
         # c_i = ATT(s_{i-1}, h)
         self.attend(t, s, context, weights)
         # k = ReLU(L1_y E y + L1_c c)
@@ -227,10 +228,10 @@ class BahdanauDecoderKernel(DecoderKernel):
         # s_i = RNN(k, s_{i-1})
         self.cell.forward(t, self.project.forward(k), s, out=out)
 
+    @override
     def backward(
         self, t: int, ds: Tensor, dcontext: Tensor, dweights: Tensor | None, s: Tensor, weights: Tensor, dx: Tensor
     ) -> Tensor:
-        """See the contract."""
         k, dproducts = self.kept[0][t], self.dproducts[t]
         # s_i = RNN(k, s_{i-1})
         ds = self.cell.backward(t, ds, s, dproducts)
@@ -240,8 +241,8 @@ class BahdanauDecoderKernel(DecoderKernel):
         # c_i = ATT(s_{i-1}, h)
         return ds.add_(self.attend_backward(t, dcontext, dweights, weights))
 
+    @override
     def part_gradients(self, states: Tensor, contexts: Tensor, weights: Tensor, dx: Tensor) -> tuple[Gradients, ...]:
-        """See the contract."""
         (ks,) = self.kept
         return (
             self.attention.gradients(states, weights),
