@@ -9,6 +9,7 @@ import re
 import secrets
 import shutil
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -137,3 +138,32 @@ def _remove(path: Path) -> None:
             shutil.rmtree(path)
         else:
             path.unlink(missing_ok=True)
+
+
+KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+KINDS |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+
+
+def check_regular(path: Path) -> None:
+    """UserError if something stands at ``path`` that is no file: to read a pipe would be to wait for ever."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:  # not there: whoever needs it says so
+        return
+    if not stat.S_ISREG(mode):
+        raise UserError(f"{path} is {KINDS.get(stat.S_IFMT(mode), 'no file')}, where a file is due")
+
+
+@contextmanager
+def reading(path: Path, mend: str = "put the run's own file back") -> Iterator[None]:
+    """UserError, in place of whatever a parser says, where what stands at ``path`` is not what the block expects."""
+    check_regular(path)
+    try:
+        yield
+    except UserError:
+        raise
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be read ({problem.strerror or problem}); {mend}") from problem
+    except Exception as problem:  # what damaged bytes lead to has no end of kinds
+        what = " ".join(f"{type(problem).__name__}: {problem}".split())
+        raise UserError(f"{path}: damaged, or not what a run has there ({what:.160}); {mend}") from problem

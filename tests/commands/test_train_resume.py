@@ -89,7 +89,7 @@ def test_a_killed_training_goes_on_as_if_it_had_not_stopped(setting, step, where
     with pytest.raises(Killed):
         call_script("train.py", *arguments(setting), "hydra.run.dir=run", *kill(tmp_path, step, where), cwd=tmp_path)
     assert not (tmp_path / "run" / "results.json").exists()
-    done = call_script("train.py", "resume=run", cwd=tmp_path)
+    done = call_script("train.py", "resume=run", "trust=support", cwd=tmp_path)
     assert done.status == 0, done.stderr
     assert_same(tmp_path / "run", expected)
 
@@ -104,7 +104,7 @@ def test_a_signal_ends_training_and_loses_nothing(how, where, whole, tmp_path):
         assert results(tmp_path / "run")["status"] == "interrupted"
         last = torch.load(tmp_path / "run" / "checkpoints" / "last.ckpt", weights_only=True)
         assert last["global_step"] == 9  # the batch came to its end
-    assert call_script("train.py", "resume=run", cwd=tmp_path).status == 0
+    assert call_script("train.py", "resume=run", "trust=support", cwd=tmp_path).status == 0
     assert_same(tmp_path / "run", whole("rarely"))
 
 
@@ -112,7 +112,7 @@ def test_an_interruption_waits_for_the_update_that_batches_are_gathered_for(whol
     """Gradients are in no checkpoint."""
     given = [*arguments("accumulation"), *kill(tmp_path, 1, "on_after_backward", "SIGINT"), "hydra.run.dir=run"]
     assert call_script("train.py", *given, cwd=tmp_path).status == 130
-    assert call_script("train.py", "resume=run", cwd=tmp_path).status == 0
+    assert call_script("train.py", "resume=run", "trust=support", cwd=tmp_path).status == 0
     assert_same(tmp_path / "run", whole("accumulation"))
 
 
@@ -137,7 +137,7 @@ def test_the_last_checkpoint_stays_until_the_next_is_whole(deadly, whole, tmp_pa
     assert len(left) == deadly
     config = (tmp_path / "run" / "config.yaml").read_text(encoding="utf-8").replace(f"limit: {limit}", "limit: -1")
     (tmp_path / "run" / "config.yaml").write_text(config, encoding="utf-8")
-    assert call_script("train.py", "resume=run", cwd=tmp_path).status == 0
+    assert call_script("train.py", "resume=run", "trust=support", cwd=tmp_path).status == 0
     assert not list((tmp_path / "run").rglob(".*"))
     assert_same(tmp_path / "run", whole("rarely"))
 
@@ -148,7 +148,7 @@ def test_a_run_that_moved_goes_on_where_it_stands(whole, tmp_path):
                     cwd=tmp_path)  # fmt: skip
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "run").rename(tmp_path / "elsewhere" / "moved")
-    assert call_script("train.py", "resume=elsewhere/moved", cwd=tmp_path).status == 0
+    assert call_script("train.py", "resume=elsewhere/moved", "trust=support", cwd=tmp_path).status == 0
     assert not (tmp_path / "run").exists()
     assert_same(tmp_path / "elsewhere" / "moved", whole("epochs"))
     provenance = json.loads((tmp_path / "elsewhere" / "moved" / "provenance.json").read_text(encoding="utf-8"))

@@ -34,6 +34,6 @@ def main(config: DictConfig) -> None:
     model, tokenizer = load_arpa(config.file)
     config.imported.model.order = model.order
     save_tokenizers(folder / "tokenizer", None, tokenizer)
-    save_weights(model, folder / "weights.safetensors")
+    save_weights(model, folder / "weights.safetensors", {"tokenizer.target": tokenizer.sha256})
     write_text(folder / "config.yaml", to_yaml(config.imported))
     sys.stdout.write(f"{folder}\n")

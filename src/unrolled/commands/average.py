@@ -4,7 +4,6 @@ python src/average.py run=RUN [which=best|last] [number=5]    then: python src/t
 """
 
 import json
-import shutil
 import sys
 from pathlib import Path
 
@@ -14,7 +13,15 @@ from unrolled.configuration.command import command
 from unrolled.configuration.values import read_config
 from unrolled.errors import check_choice
 from unrolled.files import write_text
-from unrolled.runs.weights import average, choose, save_average, weights_of
+from unrolled.runs.weights import (
+    average,
+    check_vocabularies,
+    choose,
+    save_tensors,
+    weights_of,
+    written_vocabularies,
+)
+from unrolled.text.tokenizer import fingerprint, load_tokenizers, save_tokenizers
 
 
 @command("average")
@@ -25,8 +32,12 @@ def main(config: DictConfig) -> None:
     kept = run / "checkpoints" / "kept"
     steps = choose(kept, config.which, config.number)
     folder = run / f"average-{config.which}-{config.number}"
-    shutil.copytree(run / "tokenizer", folder / "tokenizer", dirs_exist_ok=True)
-    save_average(average([weights_of(kept, step) for step in steps]), folder / "weights.safetensors")
+    tokenizers = load_tokenizers(run / "tokenizer")
+    save_tokenizers(folder / "tokenizer", *tokenizers)
+    vocabularies = fingerprint(*tokenizers)
+    check_vocabularies(run, written_vocabularies(run), vocabularies)
+    weights = average([weights_of(kept, step) for step in steps])
+    save_tensors(weights, folder / "weights.safetensors", vocabularies)
     write_text(folder / "average.json", json.dumps({"which": config.which, "steps": steps}, indent=2) + "\n")
     write_text(folder / "config.yaml", (run / "config.yaml").read_text(encoding="utf-8"))
     sys.stdout.write(f"{folder}\n")

@@ -12,9 +12,9 @@ from omegaconf import DictConfig
 from unrolled.comparison.groups import compare
 from unrolled.comparison.report import Report, comparison_folder, notices
 from unrolled.comparison.translations import read_translations
-from unrolled.configuration.build import build_text
+from unrolled.configuration.build import text_of
 from unrolled.configuration.command import command
-from unrolled.configuration.values import load_runs, read_config, resolved
+from unrolled.configuration.values import load_runs, resolved
 
 log = logging.getLogger(__name__)
 
@@ -25,9 +25,7 @@ def main(config: DictConfig) -> None:
     runs = load_runs(options["runs"])
     report = Report(**{name: options[name] for name in ("bootstrap", "randomization", "sentences", "edges")})
     comparison = compare(runs, options["baseline"])
-    translated, unread = read_translations(
-        comparison, lambda run: build_text(read_config(str(run))), align=options["align"]
-    )
+    translated, unread = read_translations(comparison, lambda run: text_of(str(run)), align=options["align"])
     lines = [*notices(comparison), *unread]
     for line in lines:
         log.warning("%s", line)

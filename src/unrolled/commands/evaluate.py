@@ -12,7 +12,7 @@ from omegaconf import DictConfig
 
 from unrolled.alignment.links import read_alignments
 from unrolled.alignment.pieces import piece_alignment
-from unrolled.configuration.build import build_text
+from unrolled.configuration.build import text_of
 from unrolled.configuration.command import command
 from unrolled.configuration.values import read_config, run_folders
 from unrolled.errors import UserError
@@ -52,7 +52,7 @@ def evaluate_run(config: DictConfig) -> None:
     formats = picture_formats(config.formats)
     run = read_config(first)
     translator = load_translator(config)
-    text = build_text(run)
+    text = text_of(first)
     sources, references = text.sources(config.split), text.references(config.split)
     hypotheses = translator.translate(sources)
     scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}

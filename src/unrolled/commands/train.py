@@ -22,14 +22,18 @@ def train(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
     import unrolled.training.lean_lightning  # noqa: F401, I001  # before all that imports Lightning
     import lightning
 
-    from unrolled.runs.provenance import write_provenance
+    from unrolled.runs.provenance import check_unchanged, write_provenance
     from unrolled.runs.results import show_results
     from unrolled.training.run import run
 
     lightning.seed_everything(config.seed, verbose=False)  # before anything random; 0 is a seed like any other
     data = build_data(config)
+    if resume:
+        check_unchanged(folder, data.text.text_files(), data.text.fingerprint())
     data.prepare_data()
     data.setup()
+    if resume:
+        check_unchanged(folder, {}, data.fingerprint())
     module = build_module(config, data)
     trainer = build_trainer(config, resume=resume)
     if trainer.is_global_zero:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hydra.utils import instantiate
 from omegaconf import DictConfig
 
-from unrolled.configuration.values import resolved
+from unrolled.configuration.slots import instantiate
+from unrolled.configuration.values import CONFIG, read_config, resolved
 from unrolled.errors import UserError
+from unrolled.files import reading
 
 if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read text start without
     import lightning
@@ -23,11 +25,18 @@ if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read t
     from unrolled.training.objective import Objective
 
 
-def build_text(config: DictConfig) -> CorpusText:
-    """The text of ``config``, without tokenizers and batches."""
+def local_cache() -> str:
+    """The cache of whoever looks at a run, wherever its configuration says that it had been."""
+    return os.path.abspath(os.environ.get("UNROLLED_CACHE", "outputs/cache"))
+
+
+def text_of(run: str) -> CorpusText:
+    """The text of the run folder ``run``, without tokenizers and batches. UserError: no sound configuration."""
     from unrolled.data.corpus import CorpusText
 
-    return CorpusText(instantiate(config.data.corpus), Path(config.cache))
+    config = read_config(run)
+    with reading(Path(run) / CONFIG):
+        return CorpusText(instantiate(config.data.corpus), Path(local_cache()))
 
 
 def build_data(config: DictConfig) -> DataModule:

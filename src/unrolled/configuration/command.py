@@ -13,16 +13,16 @@ from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from unrolled.configuration.checks import check_choices
-from unrolled.configuration.jobs import RESOLVED, is_child, launched_elsewhere
+from unrolled.configuration.conf import CONF
+from unrolled.configuration.jobs import RESOLVED, TRUSTED, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.ranges import check_options
+from unrolled.configuration.slots import trust
 from unrolled.errors import UserError
 from unrolled.training.preemption import Preempted
-
-CONF = Path(__file__).resolve().parents[3] / "conf"
 
 # Warnings of libraries that no user of the scripts can act on
 LIBRARY_NOTICES = (
@@ -47,12 +47,12 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                 with _status():
                     check_choices(config)
                     check_options(config, name)
-                    return task(config)
+                    return task(_trusting(config))
             _prepare_process(f"[{HydraConfig.get().job.num}] ")
             try:
                 check_choices(config)
                 check_options(config, name)
-                return task(config)  # the process that launched this one reports a mistake
+                return task(_trusting(config))  # the process that launched this one reports a mistake
             except Preempted:
                 os.kill(os.getpid(), signal.SIGUSR2)  # now for submitit, which requeues the job
                 raise
@@ -64,7 +64,8 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
             with _status():
                 _check_output()
                 if is_child():  # one of several processes of a run that is already configured
-                    task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))
+                    trust(os.environ[TRUSTED].split() if TRUSTED in os.environ else None)
+                    task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))  # which its parent has checked and written
                 else:
                     hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(job)()
 
@@ -85,6 +86,15 @@ def _check_output() -> None:
     """UserError where results have nowhere to go."""
     if sys.stdout is None:
         raise UserError("standard output is closed: results go there; send them to a file, or to /dev/null")
+
+
+def _trusting(config: DictConfig) -> DictConfig:
+    """``config`` without ``trust``: that is a word of this command alone, and no run folder's configuration has it."""
+    if "trust" in config:
+        with open_dict(config):
+            named = config.pop("trust")
+        trust(list(named) if isinstance(named, ListConfig) else named)
+    return config
 
 
 def _prepare_process(job: str = "") -> None:

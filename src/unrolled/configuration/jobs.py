@@ -11,7 +11,8 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
-from unrolled.configuration.values import read_config, resolved
+from unrolled.configuration.slots import trusted
+from unrolled.configuration.values import read_config, read_plain, resolved
 from unrolled.errors import UserError
 from unrolled.runs.results import read_results
 from unrolled.runs.resume import check_resumable, moved, status
@@ -19,6 +20,7 @@ from unrolled.runs.resume import check_resumable, moved, status
 log = logging.getLogger(__name__)
 
 LONGER = ("trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
+BESIDE = ("cache", "trust")  # what belongs to the command, not to the run
 
 
 def in_sweep() -> bool:
@@ -64,8 +66,8 @@ def this_job(config: DictConfig) -> Job:
         config.logger.group = Path(config.sweep.dir).name
     if not (folder / "config.yaml").is_file():
         return Job(config, resume=False)
-    saved = read_config(str(folder))
-    if resolved(saved) not in (resolved(config), resolved(halved(config))):  # it may have run out of memory
+    saved = read_plain(str(folder))  # it may name what this command names, and nothing else
+    if saved not in (resolved(config), resolved(halved(config))):  # it may have run out of memory
         raise UserError(
             f"sweep.dir={config.sweep.dir}: {folder.name} holds another configuration: give the options of that sweep,"
             " or another sweep.dir"
@@ -73,8 +75,8 @@ def this_job(config: DictConfig) -> Job:
     ending = status(folder)
     if ending in ("completed", "diverged"):
         log.info("%s has %s: nothing to do", folder, ending)
-        return Job(saved, resume=True, results=read_results(folder))
-    return Job(saved, resume=True) if ending != "failed" else Job(config, resume=False)
+        return Job(DictConfig(saved), resume=True, results=read_results(folder))
+    return Job(DictConfig(saved), resume=True) if ending != "failed" else Job(config, resume=False)
 
 
 def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
@@ -82,7 +84,7 @@ def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
     names = []
     for override in HydraConfig.get().overrides.task:
         name, _, _ = override.lstrip("+").partition("=")
-        if name != chosen.partition("=")[0]:
+        if name not in (chosen.partition("=")[0], *BESIDE):
             names.append(name)
             if name not in allowed:
                 also = f"; only {', '.join(allowed)} may be added, to train longer" if allowed else ""
@@ -96,7 +98,7 @@ def _reproduced(config: DictConfig) -> Job:
     _overrides(f"reproduce={config.reproduce}", ())
     if status(original) != "completed":
         raise UserError(f"reproduce={config.reproduce}: this run did not complete, so there is nothing to compare with")
-    return Job(DictConfig(moved(resolved(run), run.run_folder, config.run_folder)), resume=False, original=original)
+    return Job(at_home(run, Path(config.run_folder), config.cache), resume=False, original=original)
 
 
 def _resumed(config: DictConfig) -> Job:
@@ -108,8 +110,56 @@ def _resumed(config: DictConfig) -> Job:
     folder = Path(os.path.abspath(config.resume))
     check_resumable(folder)
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
+    check_links(folder)
+    return Job(at_home(run, folder, config.cache), resume=True, results=read_results(folder) if finished else None)
+
+
+WRITTEN = ("folder", "path", "dirpath", "filename", "save_dir", "default_root_dir")
+"""Options of callbacks, loggers and the trainer that say where to write."""
+
+
+def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
+    """The configuration of a run, writing in ``folder``, wherever the run was before, and in this command's ``cache``.
+
+    UserError: one that would write anywhere else.
+    """
+    if not (isinstance(run.get("run_folder"), str) and run.run_folder):
+        raise UserError(f"{folder}/config.yaml: run_folder is missing; put the run's own file back")
     here = DictConfig(moved(resolved(run), run.run_folder, str(folder)))
-    return Job(here, resume=True, results=read_results(folder) if finished else None)
+    for path, options in _callbacks_and_loggers(here):
+        for name in WRITTEN:
+            value = options.get(name)
+            place = Path(str(options.get("dirpath") or folder)) if name == "filename" else Path()
+            if value is not None and not _is_inside(place / str(value), folder):
+                raise UserError(
+                    f"{folder}/config.yaml: {path}.{name}={value} leads out of the run folder; if the run is your own,"
+                    " write a path within it there"
+                )
+    here.cache = cache
+    if OmegaConf.select(here, "data.module.cache") is not None:
+        here.data.module.cache = cache
+    return here
+
+
+def _callbacks_and_loggers(config: DictConfig) -> list[tuple[str, DictConfig]]:
+    callbacks = [(f"callbacks.{name}", node) for name, node in (config.get("callbacks") or {}).items()]
+    found = [*callbacks, ("logger", config.get("logger")), ("trainer", config.get("trainer"))]
+    return [(path, node) for path, node in found if isinstance(node, DictConfig)]
+
+
+def _is_inside(path: Path, folder: Path) -> bool:
+    """Whether ``path``, links followed, is ``folder`` or in it."""
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def check_links(folder: Path) -> None:
+    """UserError: a file of a run folder that is a link to one elsewhere, over which training would write."""
+    for place, folders, files in os.walk(folder):
+        if "wandb" in folders:  # which keeps links to its own logs
+            folders.remove("wandb")
+        for path in (Path(place) / name for name in files):
+            if path.is_symlink() and not _is_inside(path, folder):
+                raise UserError(f"{path} is a link that leads out of the run folder; put the file itself there")
 
 
 def value(config: DictConfig, results: dict[str, Any]) -> float:
@@ -131,6 +181,10 @@ RESUMED = "UNROLLED_RESUMED"
 """Environment variable: not empty if that run should be resumed."""
 
 
+TRUSTED = "UNROLLED_TRUSTED"
+"""Environment variable: the packages that run folders may name, separated by spaces."""
+
+
 def is_child() -> bool:
     """Whether this process is one of several that train.py started for its run."""
     return RESOLVED in os.environ
@@ -138,7 +192,11 @@ def is_child() -> bool:
 
 def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
     """Environment variables that tell each of several processes its run, and whether to resume it."""
-    return {RESOLVED: str(folder / "config.yaml"), RESUMED: "1" if resume else ""}
+    return {
+        RESOLVED: str(folder / "config.yaml"),
+        RESUMED: "1" if resume else "",
+        TRUSTED: " ".join(trusted()),
+    }
 
 
 def halved(config: DictConfig) -> DictConfig:

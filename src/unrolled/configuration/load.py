@@ -5,13 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from hydra.utils import instantiate
 from omegaconf import DictConfig, OmegaConf
 from torch import nn
 
 from unrolled.configuration.build import build_model, build_search
-from unrolled.configuration.values import read_config, resolved, run_folders
+from unrolled.configuration.slots import instantiate
+from unrolled.configuration.values import CONFIG, read_config, resolved, run_folders
 from unrolled.errors import UserError
+from unrolled.files import reading
 from unrolled.inference.mixing import mixture
 from unrolled.inference.trained_language_model import TrainedLanguageModel
 from unrolled.inference.trained_translator import Member, TrainedTranslator
@@ -21,7 +22,7 @@ from unrolled.ngram.model import NgramLanguageModel
 from unrolled.runs.folder import short_names
 from unrolled.runs.weights import load_weights
 from unrolled.search.settings import Greedy
-from unrolled.text.tokenizer import Tokenizer, load_tokenizers
+from unrolled.text.tokenizer import Tokenizer, fingerprint, load_tokenizers
 
 
 def load_translator(config: DictConfig) -> TrainedTranslator:
@@ -92,7 +93,9 @@ def load_scorer(run: str, config: DictConfig) -> tuple[Any, bool]:
 
 def trains_translation(run: str | None) -> bool:
     """Whether the run folder ``run`` is that of a translator, not of a language model."""
-    return bool(read_config(run).objective.kind == "translation")
+    config = read_config(run)
+    with reading(Path(str(run)) / CONFIG):
+        return bool(config.objective.kind == "translation")
 
 
 def load_language_model_of(run: str | None) -> tuple[LanguageModel, Tokenizer]:
@@ -121,11 +124,12 @@ def _load_member(run: str | None, device: str) -> tuple[Member, Tokenizer]:
 def _load(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tokenizer]:
     """Configuration, trained model, and the tokenizers of source and target."""
     config = read_config(run)
-    assert run is not None
-    source_tokenizer, target_tokenizer = load_tokenizers(Path(run) / "tokenizer")
+    folder = Path(str(run))
+    source_tokenizer, target_tokenizer = load_tokenizers(folder / "tokenizer")
     source_vocabulary = None if source_tokenizer is None else source_tokenizer.size
-    model = build_model(config, source_vocabulary=source_vocabulary, target_vocabulary=target_tokenizer.size)
-    load_weights(model, Path(run))
+    with reading(folder / CONFIG):
+        model = build_model(config, source_vocabulary=source_vocabulary, target_vocabulary=target_tokenizer.size)
+    load_weights(model, folder, fingerprint(source_tokenizer, target_tokenizer))
     return config, model, source_tokenizer, target_tokenizer
 
 

@@ -3,17 +3,23 @@
 import os
 import secrets
 import time
+from math import inf
 from pathlib import Path
 from typing import Any
 
+import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
 from unrolled.configuration.moved import brought_up_to_date
+from unrolled.configuration.slots import check_plain, check_slots
 from unrolled.errors import UserError
+from unrolled.files import check_regular
 from unrolled.runs.folder import Run, find_runs, read_run
 from unrolled.training.ranks import shared_start
+
+CONFIG = "config.yaml"
 
 
 def resolved(config: DictConfig) -> Any:
@@ -26,18 +32,72 @@ def to_yaml(config: DictConfig) -> str:
     return OmegaConf.to_yaml(OmegaConf.create(resolved(config)))
 
 
+LARGEST = 2**20  # bytes of a config.yaml; ours have 10,000
+MOST = 100_000  # values in one, aliases written out
+GROUPS = ["choices", "attention", "model", "alignment", "data", "tokenizer", "objective", "optimizer", "schedule"]
+GROUPS += ["callbacks", "search", "logger", "trainer"]
+
+
 def read_config(run: str | None) -> DictConfig:
-    """The configuration of the run folder ``run``; UserError if it is no run folder."""
+    """The configuration of the run folder ``run``, which may name only what `slots` offers.
+
+    UserError: no run folder, no sound configuration, one that names anything else.
+    """
+    config = read_plain(run)
+    check_slots(config, f"{run}/{CONFIG}")
+    return DictConfig(OmegaConf.create(config))
+
+
+def read_plain(run: str | None) -> dict[str, Any]:
+    """The configuration of the run folder ``run`` as text, lists and numbers, to be compared and shown but not built.
+
+    UserError: no run folder, no sound configuration.
+    """
     if run is None:
         raise UserError("run=... is missing: name a run folder, such as run=outputs/cgru-gru_att-reorder/<when>")
     if not isinstance(run, str):
         raise UserError(f"run={run}: name a run folder")
-    path = Path(run) / "config.yaml"
+    path = Path(run) / CONFIG
+    check_regular(path)
     if not path.is_file():
         raise UserError(f"run={run}: there is no {path}; name the folder that train.py wrote its results to")
-    config = OmegaConf.load(path)
-    assert isinstance(config, DictConfig)
-    return OmegaConf.create(brought_up_to_date(OmegaConf.to_container(config)))  # type: ignore[arg-type]
+    if path.stat().st_size > LARGEST:
+        raise UserError(f"{path}: {path.stat().st_size} bytes are no configuration; put the run's own file back")
+    damaged = f"{path}: this is no configuration of a run"
+    try:
+        config = _plain(path.read_text(encoding="utf-8"))
+        if not isinstance(config, dict):
+            raise UserError(f"{damaged}, but a {type(config).__name__}; put the run's own file back")
+        config = brought_up_to_date(config)
+        check_plain(config, str(path))
+    except (YAMLError, OmegaConfBaseException, ValueError, RecursionError) as problem:
+        what = "nested too deep" if isinstance(problem, RecursionError) else " ".join(str(problem).split())
+        raise UserError(f"{damaged} ({what:.200}); put the run's own file back") from problem
+    for group in GROUPS:
+        if not isinstance(config.get(group, {}), dict | None):
+            raise UserError(f"{path}: {group}: {config[group]!r:.80} stands where options are due")
+    return config
+
+
+def _plain(text: str) -> Any:
+    """A YAML file's values. ValueError: aliases that stand for more values than a run can have."""
+    if "&" in text and (root := yaml.compose(text, yaml.SafeLoader)) is not None:
+        sizes: dict[int, float] = {}
+
+        def size(node: yaml.Node) -> float:
+            if id(node) not in sizes:
+                sizes[id(node)] = inf  # until it is known: an alias of what it stands in has no end
+                inside = (
+                    [part for pair in node.value for part in pair]
+                    if isinstance(node, yaml.MappingNode)
+                    else (node.value if isinstance(node, yaml.SequenceNode) else [])
+                )
+                sizes[id(node)] = 1 + sum(map(size, inside))
+            return sizes[id(node)]
+
+        if size(root) > MOST:
+            raise ValueError(f"its aliases stand for more than {MOST} values")
+    return OmegaConf.to_container(OmegaConf.create(text))
 
 
 def run_folders(config: DictConfig, option: str = "run") -> list[str]:
@@ -56,8 +116,8 @@ def load_runs(folders: str | list[str] | None) -> list[Run]:
     runs = []
     for folder in find_runs(folders):
         try:
-            config = resolved(read_config(str(folder))) if (folder / "config.yaml").is_file() else None
-        except (YAMLError, OmegaConfBaseException, AssertionError):  # damaged, as on a full disk
+            config = read_plain(str(folder)) if (folder / CONFIG).is_file() else None
+        except UserError:  # damaged, as on a full disk
             config = None
         runs.append(read_run(folder, config))
     return runs

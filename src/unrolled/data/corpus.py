@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Protocol
 
 from unrolled.alignment.links import Links, read_alignments
+from unrolled.data.kept import keep
 from unrolled.data.reorder.grammar import Grammar, write_corpus
 from unrolled.errors import UserError, check_choice
-from unrolled.files import appearing
 from unrolled.text.lines import read_lines, sha256
 
 SPLITS = ("train", "val", "test")
@@ -97,9 +97,7 @@ class Reorder:
         for program in sorted(Path(__file__).with_name("reorder").glob("*.py")):  # another grammar is another corpus
             key.update(program.read_bytes())
         folder = cache / "reorder" / key.hexdigest()[:32]
-        if not folder.exists():
-            with appearing(folder) as partial:
-                write_corpus(partial, self._grammar)
+        keep(folder, lambda partial: write_corpus(partial, self._grammar))
         return {
             split: Files(folder / f"{split}.source", folder / f"{split}.target", folder / f"{split}.align")
             for split in SPLITS
@@ -117,11 +115,19 @@ class CorpusText:
         """The files of train, val and test."""
         return self._corpus.files(self._cache)
 
+    def text_files(self) -> dict[str, Path]:
+        """The text files by the names "train.source", "test.target", "val.alignment" and so on."""
+        return {
+            f"{split}.{side}": path
+            for split, files in self.files.items()
+            for side, path in (("source", files.source), ("target", files.target), ("alignment", files.alignment))
+            if path is not None
+        }
+
     @cached_property
     def hashes(self) -> dict[Path, str]:
         """SHA-256 of every text file."""
-        paths = [path for files in self.files.values() for path in (files.source, files.target)]
-        return {path: sha256(path) for path in paths if path is not None}
+        return {path: sha256(path) for path in set(self.text_files().values())}
 
     def split(self, name: str) -> Files:
         """The files of "train", "val" or "test"; UserError for another split."""
@@ -147,10 +153,5 @@ class CorpusText:
         return list(read_alignments(files.alignment, base=files.alignment_base))
 
     def fingerprint(self) -> dict[str, str]:
-        """SHA-256 of all text files as they are now, by "train.source", "test.target" and so on."""
-        return {
-            f"{split}.{side}": self.hashes[path]
-            for split, files in self.files.items()
-            for side, path in (("source", files.source), ("target", files.target))
-            if path is not None
-        }
+        """SHA-256 of all text files, as they are now: of "train.source", "test.target" and so on."""
+        return {name: self.hashes[path] for name, path in self.text_files().items()}

@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import logging
 from collections.abc import Callable, Mapping
 from itertools import chain
 from pathlib import Path
@@ -9,14 +10,16 @@ from pathlib import Path
 from unrolled.alignment.aligner import Aligner
 from unrolled.alignment.links import known_alignments, pharaoh, training_links
 from unrolled.alignment.pieces import piece_links
-from unrolled.data import store
+from unrolled.data import kept, store
 from unrolled.data.corpus import Files
 from unrolled.data.store import TokenStore
 from unrolled.errors import UserError, check_choice
-from unrolled.files import appearing
 from unrolled.text.lines import read_lines, sha256
 from unrolled.text.tokenizer import Tokenizer
 
+log = logging.getLogger(__name__)
+
+FOUND = "links.talp"
 SOURCES = ("given", "auto")
 PROGRAMS = ("aligner", "ibm_model", "word_pairs", "symmetrization")
 
@@ -57,7 +60,7 @@ class KnownAlignments:
         files = self._files[split]
         if split == "train" and self._origin == "auto" and files.source is not None:
             text = self._digest(files.source) + self._digest(files.target)
-            return self._cache / "alignments" / _key(text, *_aligner()), 0
+            return self._cache / "alignments" / _key(text, *_aligner()) / FOUND, 0
         return None if files.alignment is None else (files.alignment, files.alignment_base)
 
     def _links(self, split: str, source: Tokenizer, target: Tokenizer) -> Path:
@@ -69,19 +72,24 @@ class KnownAlignments:
 
     def _align(self) -> None:
         files, known = self._files["train"], self._file("train")
-        assert files.source is not None
+        source = files.source
+        assert source is not None
         assert known is not None
-        if known[0].exists():
-            return
-        links = Aligner().align(list(read_lines(files.source)), list(read_lines(files.target)))
-        with appearing(known[0]) as partial:
-            partial.write_text("".join(f"{pharaoh(of_pair)}\n" for of_pair in links), encoding="utf-8")
+
+        def make(folder: Path) -> None:
+            folder.mkdir()
+            links = Aligner().align(list(read_lines(source)), list(read_lines(files.target)))
+            (folder / FOUND).write_text("".join(f"{pharaoh(each)}\n" for each in links), encoding="utf-8")
+
+        kept.keep(known[0].parent, make)
 
     def _write(self, split: str, source: Tokenizer, target: Tokenizer) -> None:
         files, known = self._files[split], self._file(split)
         path = self._links(split, source, target)
-        if path.exists() or files.source is None or known is None:
+        if files.source is None or known is None or store.is_whole(path):
             return
+        if path.exists():
+            log.warning("%s: damaged, or of an earlier version; it is made again", path)
         alignments = known_alignments(known[0], files.source, files.target, base=known[1])
         links = (
             piece_links(training_links(sure, possible), source.words_of_pieces(one), target.words_of_pieces(other))

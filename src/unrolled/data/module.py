@@ -12,7 +12,7 @@ import numpy as np
 from lightning.pytorch.utilities import rank_zero_only
 from numpy.typing import NDArray
 
-from unrolled.data import store
+from unrolled.data import kept, store
 from unrolled.data.continuous import ContinuousText, StreamLoader
 from unrolled.data.corpus import Corpus, CorpusText
 from unrolled.data.encode import encode
@@ -21,9 +21,9 @@ from unrolled.data.loader import BatchLoader
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore
 from unrolled.errors import POSITIVE_WHOLE, UserError, check
-from unrolled.files import appearing, clean
+from unrolled.files import clean
 from unrolled.text.lines import check_same_length, count_lines, unequal
-from unrolled.text.tokenizer import SentencePiece, Tokenizer, Words, load_tokenizers, save_tokenizers
+from unrolled.text.tokenizer import SentencePiece, Tokenizer, Words, fingerprint, load_tokenizers, save_tokenizers
 from unrolled.text.tokens import EOS
 
 log = logging.getLogger(__name__)
@@ -106,16 +106,17 @@ class DataModule(lightning.LightningDataModule):
 
     def prepare_data(self) -> None:
         """Train the tokenizers and write the token ids, unless they are cached. UserError: bad text files."""
+        if self._stores:  # Lightning asks once more
+            return
         clean(self._cache)
         folder = self._tokenizer_folder
-        if not folder.exists():
+        if not kept.is_whole(folder):
             for files in self.text.files.values():  # all of them, before the long work
                 if files.source is None:
                     count_lines(files.target)
                 else:
                     check_same_length(files.source, files.target)
-            with appearing(folder) as partial:
-                save_tokenizers(partial, *self._train_tokenizers())
+            kept.keep(folder, lambda partial: save_tokenizers(partial, *self._train_tokenizers()))
         source_tokenizer, target_tokenizer = load_tokenizers(folder)
         for files in self.text.files.values():
             if files.source is not None and source_tokenizer is not None:
@@ -135,7 +136,9 @@ class DataModule(lightning.LightningDataModule):
 
     def _write_ids(self, text: Path, tokenizer: Tokenizer) -> None:
         path = self._store_path(text, tokenizer)
-        if not path.exists():
+        if not store.is_whole(path):
+            if path.exists():
+                log.warning("%s: damaged, or of an earlier version; it is made again", path)
             store.write(path, encode(text, tokenizer), vocabulary_size=tokenizer.size)
 
     def setup(self, stage: str | None = None) -> None:
@@ -246,10 +249,7 @@ class DataModule(lightning.LightningDataModule):
 
     def fingerprint(self) -> dict[str, str]:
         """SHA-256 of all text files and tokenizers."""
-        tokenizers = {"source": self.source_tokenizer, "target": self.target_tokenizer}
-        return self.text.fingerprint() | {
-            f"tokenizer.{side}": tokenizer.sha256 for side, tokenizer in tokenizers.items() if tokenizer is not None
-        }
+        return self.text.fingerprint() | fingerprint(self.source_tokenizer, self.target_tokenizer)
 
 
 def _key(*parts: object) -> str:

@@ -11,7 +11,7 @@ from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from unrolled.files import write_text
+from unrolled.files import reading, write_text
 
 FILE = "gradient_norms.csv"
 LABEL = r"mean $\Vert\partial J_{t+n}\,/\,\partial h_t\Vert$"
@@ -30,11 +30,11 @@ class Row(NamedTuple):
 
 def read_rows(path: Path) -> list[Row]:
     """The rows of the file; none if it does not exist."""
-    if not path.is_file():
+    if not path.exists():
         return []
-    with open(path, encoding="utf-8", newline="") as file:
+    with reading(path), open(path, encoding="utf-8", newline="") as file:
         lines = list(csv.DictReader(file))
-    return [Row(int(line["step"]), int(line["n"]), float(line["norm"]), int(line["pairs"])) for line in lines]
+        return [Row(int(line["step"]), int(line["n"]), float(line["norm"]), int(line["pairs"])) for line in lines]
 
 
 def write_rows(path: Path, rows: Sequence[Row]) -> None:

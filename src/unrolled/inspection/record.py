@@ -13,6 +13,7 @@ import base64
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from types import NoneType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ import numpy.typing as npt
 from unrolled.alignment.links import Links
 from unrolled.alignment.pieces import Alignment
 from unrolled.errors import UserError
-from unrolled.files import write_text
+from unrolled.files import reading, write_text
 
 if TYPE_CHECKING:
     from unrolled.inference.attended_pairs import AttendedPair
@@ -68,18 +69,50 @@ def read(folder: Path) -> list[dict[str, Any]]:
     A truncated last line, e.g. after a full disk, is ignored. UserError: a line that is no snapshot.
     """
     path = folder / FILE
-    if not path.is_file():
+    if not path.exists():
         return []
-    lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last line feed is incomplete
+    with reading(path):
+        lines = path.read_bytes().split(b"\n")[:-1]  # what follows the last line feed is incomplete
     snapshots = []
     for number, line in enumerate(lines, start=1):
         try:
             snapshot: dict[str, Any] = json.loads(line)
-            snapshot["split"], snapshot["step"], snapshot["sentences"]
-        except (ValueError, TypeError, KeyError):
+            _check(snapshot)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise UserError(f"{path}:{number}: this line is no snapshot of attention; delete it") from None
         snapshots.append(snapshot)
     return sorted(snapshots, key=lambda snapshot: (snapshot["split"] != "val", snapshot["split"], snapshot["step"]))
+
+
+def _check(snapshot: dict[str, Any]) -> None:
+    """ValueError, TypeError, KeyError, AttributeError: no snapshot, see above. What is missing is not wrong."""
+    _is(snapshot["split"], str), _is(snapshot["step"], int)
+    _is(snapshot.get("run", ""), str), _is(snapshot.get("epoch"), int, NoneType)
+    for figure in snapshot.get("metrics", {}).values():
+        _is(figure, float, int, NoneType)
+    for sentence in _is(snapshot["sentences"], list):
+        _is(sentence["text"], str), _is(sentence.get("line", 1), int)
+        source = _texts(sentence.get("source", []))
+        for one in sentence.get("targets", {}).values():
+            _is(one["text"], str)
+            shape = len(_texts(one["pieces"])), len(source)
+            for stored in (one["weights"], one["memory"]):
+                if stored is not None:
+                    _is(stored["largest"], float, int)
+                    values(stored, shape)
+            for link in one["links"] or []:
+                if [type(part) for part in link] != [int, int, int]:
+                    raise ValueError(f"{link} is no link")
+
+
+def _is(value: Any, *kinds: type) -> Any:
+    if type(value) not in kinds:
+        raise TypeError(f"{value!r} is no {kinds[0].__name__}")
+    return value
+
+
+def _texts(pieces: Any) -> list[str]:
+    return [_is(piece, str) for piece in _is(pieces, list)]
 
 
 def add(folder: Path, snapshot: dict[str, Any]) -> list[dict[str, Any]]:

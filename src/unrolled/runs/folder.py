@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from unrolled.errors import UserError
+from unrolled.runs.results import checked
 
 
 def short_names(runs: Sequence[str]) -> list[str]:
@@ -72,14 +73,18 @@ def read_run(folder: Path, config: Mapping[str, Any] | None) -> Run:
     if config is None:
         return Run(folder, "incomplete, without a sound config.yaml")
     provenance = _json(folder / "provenance.json")
-    results = _json(folder / "results.json")
+    sha256, command = provenance.get("sha256"), provenance.get("command")
+    try:
+        results = checked(_json(folder / "results.json"))
+    except ValueError:  # as of a run that has not ended
+        results = {}
     return Run(
         folder=folder,
         status=str(results.get("status", "incomplete")),
         options=flattened(config),
         results=results,
-        sha256=provenance.get("sha256", {}),
-        named=_named(provenance.get("command", [])),
+        sha256={str(name): str(value) for name, value in sha256.items()} if isinstance(sha256, dict) else {},
+        named=_named([str(word) for word in command] if isinstance(command, list) else []),
     )
 
 
@@ -113,9 +118,11 @@ def _numbers(path: Path) -> list[tuple[int, str]]:
 
 def _json(path: Path) -> dict[str, Any]:
     """The content of a JSON file; empty if it is missing or damaged."""
+    if not path.is_file():
+        return {}
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
 

@@ -5,13 +5,15 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from unrolled.files import write_text
+from unrolled.errors import UserError
+from unrolled.files import reading, write_text
 
 PACKAGES = ("torch", "lightning", "hydra-core", "omegaconf", "wandb", "sentencepiece", "sacrebleu", "numpy")
 
@@ -23,10 +25,29 @@ def write_provenance(folder: Path, *, fingerprint: dict[str, str], resume: bool 
     """
     facts = _provenance(fingerprint)
     path = folder / "provenance.json"
-    if resume and path.is_file():
-        first = json.loads(path.read_text(encoding="utf-8"))
-        facts = {**first, "resumed": [*first.get("resumed", []), facts]}
+    if resume and path.exists():
+        with reading(path):
+            first = json.loads(path.read_text(encoding="utf-8"))
+            facts = {**first, "resumed": [*first.get("resumed", []), facts]}
     write_text(path, json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
+
+
+def check_unchanged(folder: Path, names: Mapping[str, Path | str], found: Mapping[str, str]) -> None:
+    """UserError: data or tokenizers are not what the run ``folder`` was trained with until now.
+
+    found: their SHA-256, named as in provenance.json; names: what to call each in the message.
+    """
+    path = folder / "provenance.json"
+    if not path.exists():
+        return
+    with reading(path):
+        before = json.loads(path.read_text(encoding="utf-8"))["sha256"]
+        changed = [name for name, value in found.items() if before.get(name, value) != value]
+    if changed:
+        raise UserError(
+            f"resume={folder}: {names.get(changed[0], changed[0])} has changed since the run was trained with it, as "
+            f"SHA-256 says ({changed[0]}): put the old one back, or train anew"
+        )
 
 
 def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:

@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from unrolled.files import write_text
+from unrolled.errors import UserError
+from unrolled.files import reading, write_text
 
 
 def write_results(folder: Path, results: dict[str, Any]) -> None:
@@ -19,8 +20,21 @@ def write_results(folder: Path, results: dict[str, Any]) -> None:
 
 
 def read_results(folder: Path) -> dict[str, Any]:
-    """The content of ``folder``/results.json."""
-    results: dict[str, Any] = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    """What ``folder``/results.json holds. UserError: a damaged file."""
+    path = folder / "results.json"
+    if not path.exists():
+        raise UserError(f"{path}: there is no such file; the run has not ended")
+    with reading(path, "put the run's own file back, or delete it to go on from the last checkpoint"):
+        return checked(json.loads(path.read_text(encoding="utf-8")))
+
+
+def checked(results: Any) -> dict[str, Any]:
+    """``results`` as they are. ValueError: what is no results.json, flat, with a status and figures."""
+    if not isinstance(results, dict) or not isinstance(results.get("status"), str):
+        raise ValueError("there is no status")
+    for name, value in results.items():
+        if not isinstance(value, str | int | float | None) or ("/" in name and isinstance(value, str)):
+            raise ValueError(f"{name} is no figure")
     return results
 
 

@@ -52,3 +52,21 @@ def moved(node: Any, old: str, new: str) -> Any:
         return [moved(value, old, new) for value in node]
     inside = isinstance(node, str) and (node == old or node.startswith(f"{old}/"))
     return new + node[len(old) :] if inside else node
+
+
+def kept_checkpoints(states: dict[str, Any], folder: Path) -> list[Path]:
+    """The best checkpoints that a checkpoint's callbacks remember, where they are now.
+
+    ValueError: one outside the run ``folder``, which training would delete when it finds a better one.
+    """
+    found: list[str] = []
+    for state in states.values():
+        if isinstance(state, dict) and state.get("dirpath"):
+            here = moved(state, str(state["dirpath"]), str(folder / "checkpoints"))
+            found += [*(here.get("best_k_models") or {}), here.get("best_model_path"), here.get("last_model_path")]
+            found += [here.get("kth_best_model_path")]
+    paths = sorted({Path(path) for path in found if path})
+    for path in paths:
+        if ".." in path.parts or not path.is_relative_to(folder):
+            raise ValueError(f"{path} is not in the run folder")
+    return [path for path in paths if path.name != LAST.name]

@@ -1,19 +1,20 @@
 """The weights of a run: the best, and the average of those kept at validations (Junczys-Dowmunt et al. 2016)."""
 
+import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load_file, load_model, save_file, save_model
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, load_model, save_file
 from torch import Tensor, nn
 
 from unrolled.errors import UserError
-from unrolled.files import appearing
+from unrolled.files import appearing, reading
 
 INDEX = "kept.json"
 
@@ -30,9 +31,12 @@ def ranked(values: dict[int, float], mode: str) -> list[int]:
 
 
 def read_kept(folder: Path) -> dict[str, Any]:
-    """kept.json: ``monitor``, ``mode``, and ``steps`` with their values."""
-    facts: dict[str, Any] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
-    return facts | {"steps": {int(step): float(value) for step, value in facts["steps"].items()}}
+    """kept.json: ``monitor``, ``mode``, and ``steps`` with their values. UserError: a damaged one."""
+    with reading(folder / INDEX):
+        facts: dict[str, Any] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
+        if facts["mode"] not in ("min", "max"):
+            raise ValueError(f"mode={facts['mode']!r}")
+        return facts | {"steps": {int(step): float(value) for step, value in facts["steps"].items()}}
 
 
 def choose(folder: Path, which: str, number: int) -> list[int]:
@@ -50,24 +54,73 @@ def choose(folder: Path, which: str, number: int) -> list[int]:
 
 
 def average(paths: list[Path]) -> dict[str, Tensor]:
-    """The mean of each tensor over all files, summed in float64."""
-    total: dict[str, Tensor] = {}
-    for path in paths:
-        for name, weight in load_file(path).items():
-            total[name] = total.get(name, torch.zeros(())) + weight.double()
-    return {name: (weight / len(paths)).to(load_file(paths[0])[name].dtype) for name, weight in total.items()}
+    """The mean of each tensor over all files, summed in float64. UserError: a damaged file."""
+    first = read_weights(paths[0])
+    total = {name: weight.double() for name, weight in first.items()}
+    for path in paths[1:]:
+        found = read_weights(path)
+        with reading(path):
+            if {name: weight.shape for name, weight in found.items()} != {n: w.shape for n, w in first.items()}:
+                raise ValueError(f"not the weights of the model in {paths[0]}")
+            for name, weight in found.items():
+                total[name] += weight.double()
+    return {name: (weight / len(paths)).to(first[name].dtype) for name, weight in total.items()}
 
 
-def save_average(weights: dict[str, Tensor], path: Path) -> None:
-    """Write ``weights`` so that ``path`` is complete or absent."""
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The tensors of a file. UserError: a missing or damaged file, weights that are no numbers."""
+    if not path.exists():
+        raise UserError(f"{path}: there is no such file; put the run's own file back")
+    with reading(path):
+        facts = read_facts(path)
+        weights: dict[str, Tensor] = load_file(path)
+        if any(weight.isnan().any() for weight in weights.values()):
+            raise ValueError("some weights are NaN")
+        if DIGEST in facts and digest(weights) != facts[DIGEST]:
+            raise ValueError(f"its {DIGEST} is not the one it was written with")
+    return weights
+
+
+FACTS, DIGEST = "unrolled", "sha256"
+"""A file of weights holds facts of itself, JSON under the first name; under the second the `digest` of its tensors."""
+
+
+def read_facts(path: Path) -> dict[str, str]:
+    """What a file of weights says of itself; nothing if it is not ours, or from before it did."""
+    with safe_open(path, "pt") as file:
+        return dict(json.loads((file.metadata() or {}).get(FACTS, "{}")))
+
+
+def digest(weights: Mapping[str, Tensor]) -> str:
+    """SHA-256 of names, types, shapes and bytes."""
+    found = hashlib.sha256()
+    for name in sorted(weights):
+        weight = weights[name].detach().cpu().contiguous()
+        found.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
+        found.update(weight.reshape(-1).view(torch.uint8).numpy().data)
+    return found.hexdigest()
+
+
+def save_tensors(weights: Mapping[str, Tensor], path: Path, vocabularies: Mapping[str, str] | None = None) -> None:
+    """Write ``weights``, no two of which share memory, so that ``path`` is whole or not there.
+
+    vocabularies: SHA-256 of the tokenizers that the weights go with, by "tokenizer.source" and "tokenizer.target".
+    """
     with _appearing(path) as partial:
-        save_file(weights, partial)
+        facts = {DIGEST: digest(weights), **(vocabularies or {})}
+        save_file(dict(weights), partial, metadata={FACTS: json.dumps(facts)})  # several would come in any order
 
 
-def save_weights(model: nn.Module, path: Path) -> None:
-    """Write all weights of ``model`` so that a reader of ``path`` sees the old file or the new one."""
-    with _appearing(path) as partial:
-        save_model(model, str(partial))
+def save_weights(model: nn.Module, path: Path, vocabularies: Mapping[str, str] | None = None) -> None:
+    """Write all weights of ``model`` with `save_tensors`; tied ones once."""
+    weights: dict[str, Tensor] = {}
+    seen = set()
+    for name, weight in model.state_dict().items():
+        place = (weight.data_ptr(), weight.shape)
+        if place not in seen or weight.numel() == 0:
+            weights[name] = weight.contiguous()
+            seen.add(place)
+    save_tensors(weights, path, vocabularies)
 
 
 @contextmanager
@@ -81,15 +134,70 @@ def _appearing(path: Path) -> Iterator[Path]:
             raise OSError(int(system[2]), system[1].rpartition(": ")[2].strip()) from problem
 
 
-def load_weights(model: nn.Module, folder: Path) -> None:
-    """Load ``model`` from the run ``folder``: from weights.safetensors or, if there is none yet, from a checkpoint."""
-    if (folder / "weights.safetensors").is_file():
-        load_model(model, str(folder / "weights.safetensors"))
-        return
-    for name in ("best.ckpt", "last.ckpt"):
-        path = folder / "checkpoints" / name
-        if path.is_file():
-            state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
-            model.load_state_dict({key.removeprefix("model."): value for key, value in state.items()})
-            return
-    raise UserError(f"run={folder}: there are no weights (weights.safetensors or checkpoints/); train the run first")
+def load_weights(model: nn.Module, folder: Path, vocabularies: Mapping[str, str] | None = None) -> None:
+    """Fill ``model`` from the run ``folder``: its weights.safetensors or, while there are none, its checkpoints.
+
+    UserError: no weights, damaged ones, those of another model, or of another vocabulary than ``vocabularies``, which
+    are as in `save_tensors`; a run folder from before weights were written with such facts is taken as it is.
+    """
+    path = folder / "weights.safetensors"
+    expected = written_vocabularies(folder)
+    if path.exists():
+        weights = read_weights(path)
+        with reading(path):
+            expected |= {name: value for name, value in read_facts(path).items() if name in VOCABULARIES}
+            _check_kinds(model, weights)
+            load_model(model, str(path))
+    else:
+        checkpoints = [folder / "checkpoints" / name for name in ("best.ckpt", "last.ckpt")]
+        path = next((checkpoint for checkpoint in checkpoints if checkpoint.exists()), path)
+        if not path.exists():
+            raise UserError(
+                f"run={folder}: there are no weights (weights.safetensors or checkpoints/); train the run first"
+            )
+        weights = checkpoint_weights(path)
+        with reading(path):
+            _check_kinds(model, weights)
+            model.load_state_dict(weights)
+    if vocabularies is not None:
+        check_vocabularies(folder, expected, vocabularies)
+
+
+VOCABULARIES = ("tokenizer.source", "tokenizer.target")
+
+
+def check_vocabularies(folder: Path, expected: Mapping[str, str], found: Mapping[str, str]) -> None:
+    """UserError: the tokenizers of the run ``folder`` are not those that its weights were ``expected`` to go with."""
+    for name in VOCABULARIES:
+        if name in expected and expected[name] != found.get(name):
+            raise UserError(
+                f"{folder}/{name.replace('.', '/')}: this is not the vocabulary that the run was trained with, as its "
+                "SHA-256 says; put the run's own file back"
+            )
+
+
+def written_vocabularies(folder: Path) -> dict[str, str]:
+    """SHA-256 of the tokenizers of a run, as provenance.json has them; empty where it has none."""
+    path = folder / "provenance.json"
+    if not path.exists():
+        return {}
+    with reading(path):
+        found = json.loads(path.read_text(encoding="utf-8"))["sha256"]
+        return {name: str(found[name]) for name in VOCABULARIES if name in found}
+
+
+def checkpoint_weights(path: Path) -> dict[str, Tensor]:
+    """The model's weights in a checkpoint. UserError: a damaged one, weights that are no numbers."""
+    with reading(path):
+        state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
+        weights: dict[str, Tensor] = {key.removeprefix("model."): value for key, value in state.items()}
+        if any(weight.isnan().any() for weight in weights.values()):
+            raise ValueError("some weights are NaN")
+    return weights
+
+
+def _check_kinds(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
+    """ValueError: whole numbers in place of others, or the other way round."""
+    for name, weight in model.state_dict().items():
+        if name in weights and weights[name].is_floating_point() != weight.is_floating_point():
+            raise ValueError(f"{name} is {weights[name].dtype}, not {weight.dtype}")

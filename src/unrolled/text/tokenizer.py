@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from unrolled.errors import POSITIVE_WHOLE, Numbers, UserError, check, check_choice
-from unrolled.files import write_bytes
+from unrolled.files import reading, write_bytes
 from unrolled.text.lines import count_lines, read_lines
 from unrolled.text.tokens import BOS, EOS, PAD, SILENT, SPECIALS, UNK, WORD
 
@@ -75,6 +75,9 @@ class SentencePieceTokenizer:
 
         self._model = model
         self._processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+        ids = self._processor
+        if (ids.pad_id(), ids.bos_id(), ids.eos_id(), ids.unk_id()) != (PAD, BOS, EOS, UNK):
+            raise ValueError("ids 0 to 3 are not those of <pad>, <s>, </s> and <unk>")
 
     @property
     def size(self) -> int:
@@ -169,17 +172,20 @@ class WordTokenizer:
 
     @classmethod
     def load(cls, folder: Path) -> "WordTokenizer":
-        """Read what `save` wrote. Only a line feed ends a word: other line breaks may occur within one."""
-        words = (folder / cls.FILE).read_bytes().decode().removesuffix("\n").split("\n")
+        """Read what `save` wrote. A line feed alone ends a word: others may stand inside one."""
+        text = (folder / cls.FILE).read_bytes().decode()
+        words = text.removesuffix("\n").split("\n")
+        if not text.endswith("\n") or words[: len(SPECIALS)] != [*SPECIALS] or len(set(words)) < len(words):
+            raise ValueError(f"a vocabulary begins with {' '.join(SPECIALS)} and has every word once")
         return cls(words[len(SPECIALS) :])
 
 
 def load_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer in ``folder``, of whichever kind. UserError if there is none."""
-    if (folder / SentencePieceTokenizer.FILE).is_file():
-        return SentencePieceTokenizer.load(folder)
-    if (folder / WordTokenizer.FILE).is_file():
-        return WordTokenizer.load(folder)
+    """The tokenizer in ``folder``, of whichever kind. UserError if there is none, or a damaged one."""
+    for kind in (SentencePieceTokenizer, WordTokenizer):
+        if (folder / kind.FILE).exists():
+            with reading(folder / kind.FILE):
+                return kind.load(folder)
     raise UserError(f"{folder}: there is no tokenizer; give a folder that training has written")
 
 
@@ -197,6 +203,12 @@ def load_tokenizers(folder: Path) -> tuple[Tokenizer | None, Tokenizer]:
     if source is not None and source.sha256 == target.sha256:
         source = target
     return source, target
+
+
+def fingerprint(source: Tokenizer | None, target: Tokenizer) -> dict[str, str]:
+    """SHA-256 of the tokenizers, by "tokenizer.source" and "tokenizer.target"."""
+    sides = {"source": source, "target": target}
+    return {f"tokenizer.{side}": each.sha256 for side, each in sides.items() if each is not None}
 
 
 def train_sentencepiece(

@@ -9,12 +9,13 @@ import lightning
 import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
 
+from unrolled.data.module import DataModule
 from unrolled.figures.curves import save_curves
-from unrolled.files import write_lines
+from unrolled.files import reading, write_lines
 from unrolled.inference.precision import warn_if_emulated
 from unrolled.runs.results import write_results
-from unrolled.runs.resume import last_checkpoint
-from unrolled.runs.weights import save_weights
+from unrolled.runs.resume import kept_checkpoints, last_checkpoint
+from unrolled.runs.weights import VOCABULARIES, checkpoint_weights, save_weights
 from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.speed import Speed
 from unrolled.training.callbacks.unigram_level import UnigramLevel
@@ -34,7 +35,7 @@ STILL_AT_UNIGRAM_LEVEL = (
 def run(
     *,
     module: Objective,
-    data: lightning.LightningDataModule,
+    data: DataModule,
     trainer: lightning.Trainer,
     folder: Path,
     facts: dict[str, Any],
@@ -55,9 +56,10 @@ def run(
         trainer.strategy.setup_environment()
         resume = trainer.strategy.broadcast(resume)
     results = dict(facts)
+    start = _start(folder, module) if resume else None
     outcome = None  # unknown if the process is killed
     try:
-        trainer.fit(module, datamodule=data, ckpt_path=_start(folder) if resume else None, weights_only=True)
+        trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
         results |= _training_facts(module, trainer)
         results |= _test(module, data, trainer, folder)
         if results.get("left_unigram_level") is False:
@@ -90,10 +92,21 @@ def run(
     return results
 
 
-def _start(folder: Path) -> Path | None:
+def _start(folder: Path, module: Objective) -> Path | None:
+    """Where training goes on. UserError: a damaged checkpoint, or one of another model."""
     last = last_checkpoint(folder)
     if last is None:
         log.info("%s has no checkpoint yet: training starts from the beginning", folder)
+        return None
+    with reading(last):
+        state = torch.load(last, map_location="cpu", weights_only=True)
+        shapes = {name: weight.shape for name, weight in state["state_dict"].items()}
+        trained = {name: weight.shape for name, weight in module.named_parameters() if weight.requires_grad}
+        if shapes.keys() != module.state_dict().keys() or any(shapes[name] != trained[name] for name in trained):
+            raise ValueError("it is of another model")
+        kept = kept_checkpoints(state["callbacks"], folder)
+    for path in kept:
+        checkpoint_weights(path)
     return last
 
 
@@ -114,9 +127,7 @@ def _last_figures(trainer: lightning.Trainer) -> dict[str, float]:
     return {name: value for name, value in figures.items() if math.isfinite(value)}
 
 
-def _test(
-    module: Objective, data: lightning.LightningDataModule, trainer: lightning.Trainer, folder: Path
-) -> dict[str, Any]:
+def _test(module: Objective, data: DataModule, trainer: lightning.Trainer, folder: Path) -> dict[str, Any]:
     checkpoint: Any = trainer.checkpoint_callback
     assert isinstance(checkpoint, ModelCheckpoint)
     if not checkpoint.best_model_path:
@@ -124,10 +135,12 @@ def _test(
         trainer.validate(module, datamodule=data, verbose=False)
         checkpoint.best_model_path = str(folder / "checkpoints" / "best.ckpt")
         trainer.save_checkpoint(checkpoint.best_model_path)
-    best = torch.load(checkpoint.best_model_path, map_location="cpu", weights_only=True)
+    with reading(Path(checkpoint.best_model_path)):
+        best = torch.load(checkpoint.best_model_path, map_location="cpu", weights_only=True)
     module.load_state_dict(best["state_dict"])
     if trainer.is_global_zero:
-        save_weights(module.model, folder / "weights.safetensors")
+        vocabularies = {name: value for name, value in data.fingerprint().items() if name in VOCABULARIES}
+        save_weights(module.model, folder / "weights.safetensors", vocabularies)
     figures = dict(best["metrics"])
     (tested,) = trainer.test(module, datamodule=data, verbose=False)
     figures |= {name: float(value) for name, value in tested.items()}

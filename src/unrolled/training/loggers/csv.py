@@ -9,7 +9,7 @@ from lightning.fabric.loggers.logger import rank_zero_experiment
 from lightning.pytorch.loggers import CSVLogger
 from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 
-from unrolled.files import flush, write_text
+from unrolled.files import flush, reading, write_text
 
 
 class CurvesWriter(ExperimentWriter):
@@ -43,15 +43,19 @@ class CurvesWriter(ExperimentWriter):
 
     def resume(self, mark: dict[str, Any]) -> None:
         """Truncate the file to what it was at ``mark``, and append from there."""
-        rows = self._read()[: mark["rows"]] if Path(self.metrics_file_path).is_file() else []
+        rows = self._read()[: mark["rows"]] if Path(self.metrics_file_path).exists() else []
         self.metrics_keys, self._rows = list(mark["columns"]), len(rows)
         logged, self.metrics = self.metrics, []
         self._rewrite(rows)
         self.metrics = logged
 
     def _read(self) -> list[dict[str, Any]]:
-        with Path(self.metrics_file_path).open(newline="", encoding="utf-8") as file:
-            return list(csv.DictReader(file))
+        path = Path(self.metrics_file_path)
+        with reading(path), path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.DictReader(file))
+            if any(None in row or None in row.values() for row in rows):
+                raise ValueError("its rows have not the columns of its first line")
+            return rows
 
     def _rewrite(self, rows: list[dict[str, Any]]) -> None:
         """Write the header, ``rows`` with the present columns, and what was logged."""

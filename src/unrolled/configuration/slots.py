@@ -1,0 +1,288 @@
+"""What a run folder's configuration may name, slot by slot: somebody else's file never decides what code runs.
+
+A slot is a place in the configuration where a ``_target_`` may stand, and what is offered there: classes of the
+project by name, its subclasses of one base, what this installation's conf/ adds to them, what an installed package
+offers by an entry point of the group ``unrolled.<slot>``, and what a package that the user trusts by name defines
+(``trust=my_package``). docs/reliability.md says how to make use of it. The user's own command line is not asked.
+"""
+
+import inspect
+import re
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from typing import Any, NamedTuple
+
+import hydra.utils
+
+from unrolled.configuration.conf import targets_of
+from unrolled.errors import UserError, nearest
+
+
+def instantiate(node: Any, **options: Any) -> Any:
+    """What a node of a configuration describes. The only way from a ``_target_`` to an object.
+
+    A node from a run folder has passed `check_slots` when it was read.
+    """
+    return hydra.utils.instantiate(node, **options)
+
+
+class Slot(NamedTuple):
+    """What is offered in one place of a configuration.
+
+    offered: dotted names. base: the dotted name of a class; its subclasses beside it in the same room are offered too,
+    and of other packages only they.
+    """
+
+    name: str
+    offered: frozenset[str]
+    base: str | None = None
+
+
+def _slot(name: str, prefix: str = "", *offered: str, base: str | None = None) -> Slot:
+    return Slot(name, frozenset(f"{prefix}{each}" for each in offered), base)
+
+
+_CORPUS = _slot("corpus", "unrolled.data.corpus.", "MonolingualText", "ParallelText", "Reorder")
+_TOKENIZER = _slot("tokenizer", "unrolled.text.tokenizer.", "SentencePiece", "Words")
+_OURS = "unrolled.training.callbacks."
+_CALLBACKS = (
+    *(
+        f"lightning.pytorch.callbacks.{name}"
+        for name in (
+            *("DeviceStatsMonitor", "EarlyStopping", "GradientAccumulationScheduler", "LearningRateMonitor"),
+            *("ModelCheckpoint", "ModelSummary", "RichModelSummary", "RichProgressBar", "StochasticWeightAveraging"),
+            *("TQDMProgressBar", "Timer"),
+        )
+    ),
+    *(
+        f"{_OURS}{name}"
+        for name in (
+            *("attention_record.AttentionRecord", "divergence.StopWhenDiverged", "gradient_norms.GradientNorms"),
+            *("kept_weights.KeepWeights", "pictures.Pictures", "progress.progress", "saving.SaveProgress"),
+            *("speed.Speed", "validation_in_checkpoint.ValidationInCheckpoint"),
+        )
+    ),
+)
+
+SLOTS: Mapping[str, Slot] = {
+    "attention": _slot(
+        "attention",
+        "unrolled.models.attention.",
+        *("BahdanauAttention", "CoverageAttention", "DotAttention", "GRUAttention", "GeneralAttention"),
+        "PooledGRUAttention",
+        base="unrolled.models.attention.Attention",
+    ),
+    "model": _slot(
+        "model",
+        "unrolled.",
+        *("models.translator.translator", "models.language_model.rnn_lm", "models.feedforward_lm.feedforward_lm"),
+        "ngram.model.ngram_lm",
+    ),
+    "model.encoder": _slot(
+        "encoder",
+        "unrolled.models.encoder.",
+        *("BidirectionalGRU", "BidirectionalGRUResetBefore"),
+        base="unrolled.models.encoder.Encoder",
+    ),
+    "model.decoder": _slot(
+        "decoder",
+        "unrolled.models.decoder.",
+        *("BahdanauDecoder", "CGRUDecoder", "MeanContextDecoder", "RNNsearchDecoder"),
+        base="unrolled.models.decoder.Decoder",
+    ),
+    "model.readout": _slot("readout", "unrolled.models.readout.", "DeepReadout", "LinearReadout", "MaxoutReadout"),
+    "model.estimator": _slot(
+        "estimator",
+        "unrolled.ngram.",
+        *("additive.AddAlpha", "additive.MaximumLikelihood", "back_off.Absolute", "back_off.Katz"),
+        "kneser_ney.KneserNey",
+    ),
+    "data.module": _slot("data", "unrolled.data.module.", "DataModule"),
+    "data.corpus": _CORPUS,
+    "data.grammar": _CORPUS,
+    "data.module.corpus": _CORPUS,
+    "tokenizer": _TOKENIZER,
+    "data.module.tokenizer": _TOKENIZER,
+    "alignment": _slot("alignment", "unrolled.training.alignment_loss.", "Supervision"),
+    "alignment.distance": _slot("distance", "unrolled.training.alignment_loss.", "cross_entropy", "squared_error"),
+    "objective": _slot(
+        "objective",
+        "unrolled.training.",
+        *("counting.Counting", "language_modeling.LanguageModeling", "translation.Translation"),
+    ),
+    "optimizer": _slot(
+        "optimizer",
+        "torch.optim.",
+        *("ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop"),
+        *("Rprop", "SGD"),
+    ),
+    "schedule": _slot(
+        "schedule",
+        "unrolled.training.schedule.",
+        *("constant", "halve_on_plateau", "inverse_square_root", "linear_decay", "warm_up"),
+    ),
+    "search": _slot("search", "unrolled.search.", "sampling.Sampling", "settings.BeamSearch", "settings.Greedy"),
+    "search.length_normalization": _slot(
+        "length_normalization", "unrolled.search.length.", "GNMT", "NoNormalization", "PerToken"
+    ),
+    "callbacks.*": _slot("callback", "", *_CALLBACKS),
+    "logger": _slot("logger", "unrolled.training.loggers.wandb.", "wandb_logger"),
+    "trainer": _slot("trainer", "lightning.", "Trainer"),
+}
+"""Of every place where a run folder's configuration may have a ``_target_``, by dotted path, what is offered there."""
+
+TARGET, PARTIAL = "_target_", "_partial_"
+DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
+PROJECT = "unrolled"
+
+_trusted: list[str] = []
+
+
+def trust(packages: str | Iterable[str] | None) -> None:
+    """From now on, in this process, run folders may name what is defined in ``packages``, and in no others.
+
+    UserError: what is no name of a package, Python's own library, this project.
+    """
+    names = packages.split(",") if isinstance(packages, str) else list(packages or [])
+    for name in names:
+        if not (isinstance(name, str) and re.fullmatch(r"\w+(\.\w+)*", name)):
+            raise UserError(f"trust={name}: give the name of a package that you have installed, such as my_package")
+        if name.partition(".")[0] in (*sys.stdlib_module_names, *sys.builtin_module_names, PROJECT):
+            whose = "this project's own" if name.partition(".")[0] == PROJECT else "Python's own library"
+            raise UserError(f"trust={name}: this is {whose}, of which a run folder may name no more than is offered")
+    _trusted[:] = names
+
+
+def trusted() -> list[str]:
+    """The packages that run folders may name in this process."""
+    return list(_trusted)
+
+
+def check_slots(config: Any, where: str) -> None:
+    """UserError if a plain configuration names what is not offered in its place. ``where``: the file it is from.
+
+    Refused too: interpolations, as a run folder's configuration is resolved text, and Hydra's other words for a node
+    (``_args_``, ``_recursive_``, ``_convert_``).
+    """
+    check_plain(config, where)
+    for path, node in _nodes(config, ()):
+        if TARGET in node:
+            _check_target(path, node[TARGET], where)
+
+
+def check_plain(config: Any, where: str) -> None:
+    """UserError where a plain configuration holds an interpolation, or a word of Hydra's beyond the two it needs."""
+    for path, node in _nodes(config, ()):
+        for key, value in node.items():
+            here = ".".join((*path, str(key)))
+            if isinstance(key, str) and key.startswith("_") and key.endswith("_") and key not in (TARGET, PARTIAL):
+                raise UserError(f"{where}: {here} has no place in a run folder's configuration; delete the line")
+            if key == PARTIAL and not isinstance(value, bool):
+                raise UserError(f"{where}: {here} is neither true nor false")
+            if any("${" in text for text in (key, *_texts(value)) if isinstance(text, str)):
+                raise UserError(
+                    f"{where}: {here} is an interpolation, ${{...}}; a run folder's configuration is resolved text:"
+                    " write the value itself"
+                )
+
+
+def _nodes(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[Any, Any]]]:
+    """All mappings within ``node``, with the way to them."""
+    if isinstance(node, Mapping):
+        yield path, node
+        for key, value in node.items():
+            yield from _nodes(value, (*path, str(key)))
+    elif isinstance(node, list):
+        for number, value in enumerate(node):
+            yield from _nodes(value, (*path, str(number)))
+
+
+def _texts(value: Any) -> Iterator[Any]:
+    """The values of lists within lists; mappings come by themselves."""
+    if isinstance(value, list):
+        for each in value:
+            yield from _texts(each)
+    else:
+        yield value
+
+
+def slot_of(path: tuple[str, ...]) -> Slot | None:
+    """The slot at ``path``, None where no ``_target_`` has a place."""
+    if len(path) == 2 and path[0] == "callbacks":
+        return SLOTS["callbacks.*"]
+    return SLOTS.get(".".join(path))
+
+
+def _check_target(path: tuple[str, ...], target: Any, where: str) -> None:
+    here = ".".join(path) or "the file itself"
+    if not (isinstance(target, str) and DOTTED.fullmatch(target)):
+        raise UserError(f"{where}: {here}: _target_={target!r:.80} is not the name of a class")
+    slot = slot_of(path)
+    if slot is not None and (target in slot.offered or _is_ours(target, slot) or _is_registered(target, slot)):
+        return
+    if _is_of_conf(target, path):
+        return
+    package = next((name for name in _trusted if target.startswith(f"{name}.")), None)
+    if package is not None:
+        _check_trusted(target, package, slot, f"{where}: {here}")
+        return
+    name = slot.name if slot else "class"
+    root = target.partition(".")[0]
+    if root == PROJECT or root in sys.stdlib_module_names:
+        mend = nearest(target, sorted(slot.offered)) if slot and root == PROJECT else ""
+        raise UserError(f"{where}: {here}: {target} is no {name} that a run folder may name{mend}")
+    raise UserError(
+        f"{where}: {here}: {target} is no {name} that is offered there, and a run folder never decides what code runs; "
+        f"if {root} is a package of your own, or one that you trust, add trust={root}"
+    )
+
+
+def _is_ours(target: str, slot: Slot) -> bool:
+    """Whether ``target`` is a subclass of the slot's base, defined in the base's room."""
+    if slot.base is None:
+        return False
+    room = slot.base.rpartition(".")[0].rpartition(".")[0]
+    if not target.startswith(f"{room}."):
+        return False
+    found, base = _defined(target), _defined(slot.base)
+    return inspect.isclass(found) and found is not base and issubclass(found, base) and _name(found) == target
+
+
+def _is_of_conf(target: str, path: tuple[str, ...]) -> bool:
+    """Whether a file that was added to conf/ names it in the group that ``path`` begins with."""
+    groups = {way.partition(".")[0] for way in SLOTS}
+    if not path or path[0] not in groups or any(target in slot.offered for slot in SLOTS.values()):
+        return False
+    return target in targets_of(path[0])
+
+
+def _is_registered(target: str, slot: Slot) -> bool:
+    """Whether an installed package offers it for this slot by an entry point."""
+    return any(each.value.replace(":", ".") == target for each in entry_points(group=f"{PROJECT}.{slot.name}"))
+
+
+def _check_trusted(target: str, package: str, slot: Slot | None, where: str) -> None:
+    """UserError: what is not defined in ``package``, or is no subclass of the slot's base."""
+    found = _defined(target)
+    home = getattr(found, "__module__", None)
+    if not callable(found) or not (home == package or str(home).startswith(f"{package}.")):
+        raise UserError(f"{where}: there is no class or function {target} defined in trust={package}")
+    if slot is not None and slot.base is not None:
+        base = _defined(slot.base)
+        if not (inspect.isclass(found) and issubclass(found, base)):
+            raise UserError(f"{where}: {target} is no subclass of {slot.base}, as {slot.name} must be")
+
+
+def _defined(target: str) -> Any:
+    """What a module has under the name, None if there is no such thing. Nothing is called but the module's import."""
+    module, _, name = target.rpartition(".")
+    try:
+        return vars(import_module(module)).get(name)
+    except ImportError:
+        return None
+
+
+def _name(found: Any) -> str:
+    return f"{found.__module__}.{found.__qualname__}"

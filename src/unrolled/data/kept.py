@@ -1,0 +1,44 @@
+"""What the cache keeps in folders, with a SHA256SUMS (as `sha256sum -c` reads it): damage is found and mended."""
+
+import logging
+import secrets
+import shutil
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+from unrolled.files import appearing
+from unrolled.text.lines import sha256
+
+log = logging.getLogger(__name__)
+
+SUMS = "SHA256SUMS"
+
+
+def keep(folder: Path, make: Callable[[Path], object]) -> None:
+    """Let ``folder`` be what ``make`` writes to the path it is given; it is made again, with a notice, if damaged."""
+    if is_whole(folder):
+        return
+    if folder.exists():
+        log.warning("%s: damaged, or of an earlier version; it is made again", folder)
+        away = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
+        with suppress(FileNotFoundError):  # another process of the run was quicker
+            folder.rename(away)
+            shutil.rmtree(away) if away.is_dir() else away.unlink()
+    with appearing(folder) as partial:
+        make(partial)
+        (partial / SUMS).write_text(_sums(partial), encoding="utf-8")
+
+
+def is_whole(folder: Path) -> bool:
+    """Whether the files of ``folder`` are those that were written, by name and by SHA-256."""
+    try:
+        sums = (folder / SUMS).read_text(encoding="utf-8")
+        return sums != "" and sums == _sums(folder)
+    except (OSError, ValueError):
+        return False
+
+
+def _sums(folder: Path) -> str:
+    files = sorted(path for path in folder.rglob("*") if not path.is_dir() and path.name != SUMS)
+    return "".join(f"{sha256(path)}  {path.relative_to(folder).as_posix()}\n" for path in files)
