@@ -92,7 +92,7 @@ def _changed(text: str) -> str | None:
 
 def _not_named() -> list[str]:
     """The choices on the command line that are numbers or null."""
-    from unrolled.configuration.command import CONF  # which imports this module
+    from unrolled.configuration.conf import CONF  # which imports this module
 
     given = (re.fullmatch(r"([\w/]+)=(null|true|false|[\d.+-]*)", argument) for argument in sys.argv[1:])
     return [found[0] for found in given if found and (CONF / found[1]).is_dir()]
