@@ -18,7 +18,7 @@ from operations import TRAINING, training_operations
 from peer import NAME, JoeyNMT
 
 from unrolled.configuration.build import build_data, build_model
-from unrolled.configuration.command import CONF
+from unrolled.configuration.conf import CONF
 from unrolled.data.batch import Batch
 from unrolled.models.translator import Translator
 

@@ -35,7 +35,7 @@ def child(size: int, attention: str, length: int, vocabulary: int, contestant: s
     from measure import _memory
 
     from unrolled.configuration.build import build_model
-    from unrolled.configuration.command import CONF
+    from unrolled.configuration.conf import CONF
     from unrolled.data.batch import make_batch
     from unrolled.training.process_memory import keep_freed_memory
 

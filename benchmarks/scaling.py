@@ -106,7 +106,7 @@ def contestant() -> object:
     from hydra import compose, initialize_config_dir
 
     from unrolled.configuration.build import build_model
-    from unrolled.configuration.command import CONF
+    from unrolled.configuration.conf import CONF
 
     torch.manual_seed(1)
     sizes = ["model.embedding_size=256", "model.encoder_size=256", "model.decoder_size=512", "attention.size=512"]
