@@ -33,4 +33,6 @@ def test_files_that_are_named_exist(page):
     text = CODE.sub("", page.read_text(encoding="utf-8"))
     for name in re.findall(rf"`((?:src|conf|benchmarks|docs|tests|{ROOMS})/[\w/.-]+\.(?:py|yaml|md|html))`", text):
         room = ROOT / "src" / "unrolled" / name
+        if name.endswith("/X.py"):
+            continue  # any file
         assert (ROOT / name).exists() or room.exists(), f"{page.name}: there is no {name}"
