@@ -45,6 +45,18 @@ CORPORA = {  # source and target file of a split; the split's name where it is a
     "tanaka-en-ja": ("{}.en", "{}.ja", {}),
     "wmt-10k-en-de": ("src-{}.txt", "tgt-{}.txt", {}),
 }
+EXPERIMENT = (  # conf/experiment/multi30k.yaml, but for label smoothing
+    "tokenizer=bpe",
+    "data.max_tokens=1200",
+    "optimizer.lr=1e-3",
+    "model.embedding_size=256",
+    "model.encoder_size=256",
+    "model.decoder_size=320",
+    "model.embedding_dropout=0.3",
+    "model.annotation_dropout=0.3",
+    "model.readout_dropout=0.3",
+    "model.tied_target_embeddings=true",
+)
 
 
 class Cell(NamedTuple):
@@ -73,7 +85,7 @@ def cells() -> Iterator[Cell]:
     """One axis at a time around the default, the cheap ones of each axis first."""
     small = ("data.max_tokens=1000",)
     for recipe in RECIPES:
-        yield Cell("initialisation", recipe, small, recipe=recipe, updates=100, whole=True)
+        yield Cell("initialisation", recipe, ("data.max_tokens=500",), recipe=recipe, updates=100, whole=True)
     for corpus in CORPORA:
         yield Cell("data", corpus, corpus=corpus)
     for model in ("cgru", "bahdanau", "rnnsearch", "encoder_decoder", "rnn_lm", "feedforward_lm"):
@@ -90,6 +102,8 @@ def cells() -> Iterator[Cell]:
         yield Cell("learning rate", rate, (f"optimizer.lr={rate}", *small))
     for number in (512, 1024):
         yield Cell("size, tied", f"{number}", (*size(number), "model.tied_target_embeddings=true", *small))
+    for recipe in ("before", "ours"):
+        yield Cell("experiment", recipe, EXPERIMENT, corpus="multi30k", recipe=recipe, updates=60, whole=True)
     for corpus in CORPORA:
         yield Cell("two epochs", corpus, corpus=corpus, updates=0, whole=True)
 
