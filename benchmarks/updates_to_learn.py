@@ -213,7 +213,7 @@ def figure(lines: list[dict[str, Any]], path: Path) -> None:
     shown, axes = pyplot.subplots(figsize=(7, 4.2))
     curves = [line for line in lines if line["axis"] == "initialisation"]
     for line in curves:
-        style = {"ours": {"linewidth": 2.5, "color": "black"}, "before": {"linewidth": 2.5, "color": "tab:red"}}
+        style = {"ours": {"linewidth": 2.5, "color": "black"}, "before": {"linewidth": 2.5, "color": "grey"}}
         axes.plot(*zip(*line["curve"], strict=True), label=line["name"], **style.get(line["name"], {}))
     axes.axhline(curves[0]["unigram"], color="grey", linestyle=":", label="unigram level")
     axes.set_xlabel("updates")
