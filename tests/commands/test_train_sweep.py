@@ -97,11 +97,11 @@ def test_out_of_memory_is_tried_once_more_with_half_the_batches(tmp_path):
 
 
 @pytest.mark.parametrize(("status", "error"), [(75, MemoryError), (3, SystemExit), (0, None)])
-def test_processes_that_are_out_of_memory_say_so_by_their_status(status, error, tmp_path):
-    script = tmp_path / "rank.py"
-    script.write_text(f"import os, sys; sys.exit({status} if os.environ['RANK'] == '1' else 0)")
+def test_processes_that_are_out_of_memory_say_so_by_their_status(status, error, tmp_path, monkeypatch):
+    (tmp_path / "rank.py").write_text(f"import os, sys; sys.exit({status} if os.environ['RANK'] == '1' else 0)")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     with pytest.raises(error) if error else nullcontext():
-        run_ranks(script, {}, 2)
+        run_ranks("rank", {}, 2)
 
 
 @pytest.mark.slow
