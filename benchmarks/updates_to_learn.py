@@ -27,12 +27,12 @@ from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from initialisations import RECIPES
 from torch import nn
-from unrolled.metrics.unigram_level import leaves_unigram_level, unigram_loss
 
 from unrolled.configuration.build import build_data, build_model
 from unrolled.configuration.conf import CONF
 from unrolled.configuration.values import register_resolvers
 from unrolled.data.module import DataModule
+from unrolled.metrics.unigram_loss import leaves_unigram_level, unigram_loss
 from unrolled.training.linear_loss import linear_token_loss
 from unrolled.training.loss import TokenLoss
 
