@@ -145,7 +145,7 @@ KINDS |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
 def check_regular(path: Path) -> None:
-    """UserError if something stands at ``path`` that is no file: to read a pipe would be to wait for ever."""
+    """UserError if ``path`` exists and is no file: reading a pipe could wait for ever."""
     try:
         mode = path.stat().st_mode
     except OSError:  # not there: whoever needs it says so
@@ -156,7 +156,7 @@ def check_regular(path: Path) -> None:
 
 @contextmanager
 def reading(path: Path, mend: str = "put the run's own file back") -> Iterator[None]:
-    """UserError, in place of whatever a parser says, where what stands at ``path`` is not what the block expects."""
+    """UserError instead of a parser's error if the content of ``path`` is not what the block expects."""
     check_regular(path)
     try:
         yield

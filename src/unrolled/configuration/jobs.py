@@ -20,7 +20,7 @@ from unrolled.runs.resume import check_resumable, moved, status
 log = logging.getLogger(__name__)
 
 LONGER = ("trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
-BESIDE = ("cache", "trust")  # what belongs to the command, not to the run
+OF_THE_COMMAND = ("cache", "trust")  # what belongs to the command, not to the run
 
 
 def in_sweep() -> bool:
@@ -84,7 +84,7 @@ def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
     names = []
     for override in HydraConfig.get().overrides.task:
         name, _, _ = override.lstrip("+").partition("=")
-        if name not in (chosen.partition("=")[0], *BESIDE):
+        if name not in (chosen.partition("=")[0], *OF_THE_COMMAND):
             names.append(name)
             if name not in allowed:
                 also = f"; only {', '.join(allowed)} may be added, to train longer" if allowed else ""

@@ -1,6 +1,6 @@
 """What a run folder's configuration may name, slot by slot: somebody else's file never decides what code runs.
 
-A slot is a place in the configuration where a ``_target_`` may stand, and what is offered there: classes of the
+A slot is a place for a ``_target_`` in the configuration, and what is offered there: classes of the
 project by name, its subclasses of one base, what this installation's conf/ adds to them, what an installed package
 offers by an entry point of the group ``unrolled.<slot>``, and what a package that the user trusts by name defines
 (``trust=my_package``). docs/reliability.md says how to make use of it. The user's own command line is not asked.
@@ -31,7 +31,7 @@ def instantiate(node: Any, **options: Any) -> Any:
 class Slot(NamedTuple):
     """What is offered in one place of a configuration.
 
-    offered: dotted names. base: the dotted name of a class; its subclasses beside it in the same room are offered too,
+    offered: dotted names. base: the dotted name of a class; its subclasses in the same room are offered too,
     and of other packages only they.
     """
 

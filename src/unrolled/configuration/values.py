@@ -75,18 +75,18 @@ def read_plain(run: str | None) -> dict[str, Any]:
         raise UserError(f"{damaged} ({what:.200}); put the run's own file back") from problem
     for group in GROUPS:
         if not isinstance(config.get(group, {}), dict | None):
-            raise UserError(f"{path}: {group}: {config[group]!r:.80} stands where options are due")
+            raise UserError(f"{path}: {group}: {config[group]!r:.80} is given instead of options")
     return config
 
 
 def _plain(text: str) -> Any:
-    """A YAML file's values. ValueError: aliases that stand for more values than a run can have."""
+    """A YAML file's values. ValueError: aliases that expand to more values than a run can have."""
     if "&" in text and (root := yaml.compose(text, yaml.SafeLoader)) is not None:
         sizes: dict[int, float] = {}
 
         def size(node: yaml.Node) -> float:
             if id(node) not in sizes:
-                sizes[id(node)] = inf  # until it is known: an alias of what it stands in has no end
+                sizes[id(node)] = inf  # until it is known: an alias of its own container has no end
                 inside = (
                     [part for pair in node.value for part in pair]
                     if isinstance(node, yaml.MappingNode)
@@ -96,7 +96,7 @@ def _plain(text: str) -> Any:
             return sizes[id(node)]
 
         if size(root) > MOST:
-            raise ValueError(f"its aliases stand for more than {MOST} values")
+            raise ValueError(f"its aliases expand to more than {MOST} values")
     return OmegaConf.to_container(OmegaConf.create(text))
 
 

@@ -172,7 +172,7 @@ class WordTokenizer:
 
     @classmethod
     def load(cls, folder: Path) -> "WordTokenizer":
-        """Read what `save` wrote. A line feed alone ends a word: others may stand inside one."""
+        """Read what `save` wrote. Only a line feed ends a word: other line breaks may occur within one."""
         text = (folder / cls.FILE).read_bytes().decode()
         words = text.removesuffix("\n").split("\n")
         if not text.endswith("\n") or words[: len(SPECIALS)] != [*SPECIALS] or len(set(words)) < len(words):

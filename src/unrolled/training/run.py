@@ -93,7 +93,7 @@ def run(
 
 
 def _start(folder: Path, module: Objective) -> Path | None:
-    """Where training goes on. UserError: a damaged checkpoint, or one of another model."""
+    """Where training resumes. UserError: a damaged checkpoint, or one of another model."""
     last = last_checkpoint(folder)
     if last is None:
         log.info("%s has no checkpoint yet: training starts from the beginning", folder)
