@@ -43,7 +43,7 @@ def appearing(path: Path) -> Iterator[Path]:
         try:
             os.replace(partial, path)
         except OSError:
-            if not path.is_dir():
+            if not (partial.is_dir() and path.is_dir()):
                 raise
         _flush_names(path.parent)
     except OSError as problem:

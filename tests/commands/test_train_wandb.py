@@ -96,7 +96,7 @@ def test_no_secret_of_the_environment_is_written(trained):
 def test_a_run_that_fails_is_marked_as_failed(tmp_path):
     (tmp_path / "run" / "weights.safetensors").mkdir(parents=True)  # where a file should be written
     short = ["trainer.max_steps=1", "~callbacks.pictures", "~callbacks.attention_record", "hydra.run.dir=run"]
-    run_forked("train.py", *TINY, *TINY_MODEL, *short, cwd=tmp_path, status=1)
+    run_forked("train.py", *TINY, *TINY_MODEL, *short, cwd=tmp_path, status=2)
     assert read(tmp_path / "run")["exit"] == 1
     assert results(tmp_path / "run")["status"] == "failed"
 

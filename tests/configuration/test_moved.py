@@ -14,7 +14,7 @@ from hydra.utils import get_object
 from support.run_contents import corpus, shown
 from support.scripts import TESTS, call_script, results
 
-from unrolled.configuration.moved import KINDS, MOVED, PACKAGE, brought_up_to_date
+from unrolled.configuration.moved import KINDS, MOVED, NEW, PACKAGE, brought_up_to_date
 
 RESUMED_PERPLEXITY = 28.03645  # of the test set, by the revision that trained it, from the same checkpoint on
 
@@ -90,6 +90,14 @@ def test_what_moved_is_where_the_table_says(old, new):
     except (ImportError, AttributeError):
         return
     assert not callable(left)  # else the table would take away what is there
+
+
+def test_options_that_a_class_has_no_more_are_omitted_and_those_it_needs_are_added():
+    node = {"_target_": PACKAGE + "training.callbacks.StopWhenDiverged", "every": 10}
+    before = {"callbacks": {"diverged": node, "mine": {"_target_": "mine.Callback", "every": 3}}}
+    diverged = {"_target_": PACKAGE + "training.callbacks.divergence.StopWhenDiverged"}
+    diverged |= NEW["training.callbacks.divergence.StopWhenDiverged"]
+    assert brought_up_to_date(before) == {"callbacks": {"diverged": diverged, "mine": before["callbacks"]["mine"]}}
 
 
 @pytest.mark.parametrize("target", KINDS)

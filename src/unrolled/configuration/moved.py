@@ -37,6 +37,12 @@ MOVED = {
 }
 """The former and the present name of a ``_target_`` within the package."""
 
+GONE = {"training.callbacks.divergence.StopWhenDiverged": {"every"}}
+"""Options that a class had and has no more, by its present name."""
+
+NEW: dict[str, dict[str, Any]] = {"training.callbacks.divergence.StopWhenDiverged": {"limit": 10}}
+"""Options that it did not have and needs now, with the values of conf/."""
+
 KINDS = {
     "training.translation.Translation": "translation",
     "training.language_modeling.LanguageModeling": "language_modeling",
@@ -59,7 +65,10 @@ def brought_up_to_date(config: dict[str, Any]) -> dict[str, Any]:
 
 def _moved(node: Any) -> Any:
     if isinstance(node, dict):
-        return {key: _target(value) if key == "_target_" else _moved(value) for key, value in node.items()}
+        target = _target(node.get("_target_"))
+        name = str(target).removeprefix(PACKAGE)
+        kept = NEW.get(name, {}) | {key: value for key, value in node.items() if key not in GONE.get(name, set())}
+        return {key: target if key == "_target_" else _moved(value) for key, value in kept.items()}
     return [_moved(value) for value in node] if isinstance(node, list) else node
 
 
