@@ -36,7 +36,8 @@ def main(config: DictConfig) -> None:
     save_tokenizers(folder / "tokenizer", *tokenizers)
     vocabularies = fingerprint(*tokenizers)
     check_vocabularies(run, written_vocabularies(run), vocabularies)
-    weights = average([weights_of(kept, step) for step in steps])
+    best = run / "weights.safetensors"
+    weights = average([weights_of(kept, step) for step in steps], best if best.exists() else None)
     save_tensors(weights, folder / "weights.safetensors", vocabularies)
     write_text(folder / "average.json", json.dumps({"which": config.which, "steps": steps}, indent=2) + "\n")
     write_text(folder / "config.yaml", (run / "config.yaml").read_text(encoding="utf-8"))

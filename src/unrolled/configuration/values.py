@@ -70,7 +70,7 @@ def read_plain(run: str | None) -> dict[str, Any]:
             raise UserError(f"{damaged}, but a {type(config).__name__}; put the run's own file back")
         config = brought_up_to_date(config)
         check_plain(config, str(path))
-    except (YAMLError, OmegaConfBaseException, ValueError, RecursionError) as problem:
+    except (YAMLError, OmegaConfBaseException, ValueError, RecursionError, AssertionError) as problem:
         what = "nested too deep" if isinstance(problem, RecursionError) else " ".join(str(problem).split())
         raise UserError(f"{damaged} ({what:.200}); put the run's own file back") from problem
     for group in GROUPS:

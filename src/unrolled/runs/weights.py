@@ -53,18 +53,26 @@ def choose(folder: Path, which: str, number: int) -> list[int]:
     return steps[:number]
 
 
-def average(paths: list[Path]) -> dict[str, Tensor]:
-    """The mean of each tensor over all files, summed in float64. UserError: a damaged file."""
+def average(paths: list[Path], like: Path | None = None) -> dict[str, Tensor]:
+    """The mean of each tensor over all files, summed in float64.
+
+    UserError: a damaged file, or one whose tensors are not those of the first, or of ``like`` if that is given.
+    """
     first = read_weights(paths[0])
-    total = {name: weight.double() for name, weight in first.items()}
-    for path in paths[1:]:
+    expected = _kinds(read_weights(like) if like is not None else first)
+    total = {name: torch.zeros_like(weight, dtype=torch.float64) for name, weight in first.items()}
+    for path in paths:
         found = read_weights(path)
         with reading(path):
-            if {name: weight.shape for name, weight in found.items()} != {n: w.shape for n, w in first.items()}:
-                raise ValueError(f"not the weights of the model in {paths[0]}")
-            for name, weight in found.items():
-                total[name] += weight.double()
+            if _kinds(found) != expected:
+                raise ValueError("these are not the weights of this model")
+        for name, weight in found.items():
+            total[name] += weight.double()
     return {name: (weight / len(paths)).to(first[name].dtype) for name, weight in total.items()}
+
+
+def _kinds(weights: Mapping[str, Tensor]) -> dict[str, tuple[Any, ...]]:
+    return {name: (weight.dtype, *weight.shape) for name, weight in weights.items()}
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
