@@ -84,7 +84,13 @@ class NgramLanguageModel(LanguageModel):
         return [end - start for start, end in zip([0, *ends], ends, strict=False)]
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *more: Any) -> None:
-        """Like any module, but with any number of n-grams."""
+        """Like any module, but with any number of n-grams. ValueError: keys that are not sorted or not as many."""
+        given = [state_dict[prefix + name] for name in self.TABLE if prefix + name in state_dict]
+        if len(given) == len(self.TABLE):
+            keys, log_probs, log_backoffs = given
+            whole = keys.ndim == log_probs.ndim == log_backoffs.ndim == 1 and len(log_backoffs) <= len(keys)
+            if not whole or len(keys) != len(log_probs) or len(keys) < self.vocabulary or (keys.diff() <= 0).any():
+                raise ValueError("this is no table of n-grams over this vocabulary")
         for name in self.TABLE:
             if prefix + name in state_dict:
                 tensor = getattr(self, name)
