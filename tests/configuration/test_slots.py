@@ -61,13 +61,8 @@ def of_conf():
         group = file.relative_to(CONF).parts[:-1]
         if not OUTSIDE & set(group):
             text = file.read_text(encoding="utf-8")
-            prefix = (
-                ()
-                if "@package _global_" in text
-                else ("callbacks", *group[1:])
-                if group[:1] == ("callbacks",)
-                else group
-            )
+            own = tuple(part for part in group if part != "base")  # conf/model/base is put where it is used
+            prefix = () if "@package _global_" in text else own
             for path, target in named(yaml.safe_load(text), prefix):
                 yield tuple(part for part in path if part != "imported"), target
 
@@ -89,7 +84,9 @@ def test_what_is_offered_is_there():
 def test_what_has_moved_is_offered_where_it_now_is():
     everything = {target for slot in SLOTS.values() for target in slot.offered}
     gone = {target for target in MOVED.values() if f"unrolled.{target}" not in everything}
-    assert gone == {f"inference.details.{name}" for name in ("Corpus", "LogProbabilities", "Tokens", "Words")}
+    assert gone == {
+        f"inference.details.{name}" for name in ("CorpusFigures", "LogProbabilities", "Tokens", "WordByWord")
+    }
 
 
 @pytest.mark.parametrize("place", [*PLACES, *NO_SLOTS])

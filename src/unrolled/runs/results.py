@@ -29,9 +29,9 @@ def read_results(folder: Path) -> dict[str, Any]:
 
 
 def checked(results: Any) -> dict[str, Any]:
-    """``results`` as they are. ValueError: what is no results.json, flat, with a status and figures."""
-    if not isinstance(results, dict) or not isinstance(results.get("status"), str):
-        raise ValueError("there is no status")
+    """``results`` as they are. ValueError: what is no results.json, flat, with facts and figures."""
+    if not isinstance(results, dict) or not isinstance(results.get("status"), str | None):
+        raise ValueError("these are no results")
     for name, value in results.items():
         if not isinstance(value, str | int | float | None) or ("/" in name and isinstance(value, str)):
             raise ValueError(f"{name} is no figure")
