@@ -1,12 +1,19 @@
-"""From the command to the first training step, by part, with what the cache holds already.
+"""How long commands take to start, in this source tree and in another, and what train.py does before its first step.
 
+    git worktree add ../before b94e679
+    python benchmarks/startup.py --against ../before [--rounds 5]
     python benchmarks/startup.py [model=cgru attention=gru_att ...]
 
-Arguments are those of src/train.py. A first run fills the cache; then the median of several processes is printed, for
-all parts in the order in which src/train.py goes through them.
+With --against: every command does something tiny, to its end, in a process of its own, the two trees by turns; printed
+are medians of seconds from start to end, of seconds to import the command, and the modules imported at the end.
+
+Else arguments are those of src/train.py. A first run fills the cache; then the median of several processes is printed,
+for all parts in the order in which src/train.py goes through them.
 """
 
+import argparse
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -31,10 +38,11 @@ def child(overrides: list[str]) -> None:
     import torch  # noqa: F401
 
     end("import torch")
+    sys.path.insert(0, str(ROOT / "src"))
+    import unrolled.training.lean_lightning  # noqa: F401, I001
     import lightning
 
     end("import lightning")
-    sys.path.insert(0, str(ROOT / "src"))
     sys.argv = [str(ROOT / "src/train.py"), *overrides]
     import train  # noqa: F401
 
@@ -69,16 +77,99 @@ def child(overrides: list[str]) -> None:
 
 def process_start() -> float:
     """When this process began, in seconds since the epoch (Linux)."""
-    import os
-
     ticks = int(Path("/proc/self/stat").read_text().rsplit(")", 1)[1].split()[19])
     uptime = float(Path("/proc/uptime").read_text().split()[0])
     return time.time() - uptime + ticks / os.sysconf("SC_CLK_TCK")
 
 
+TINY = [f"data.grammar.{option}" for option in ("pairs=200", "validation_pairs=12", "test_pairs=11")]
+TINY += ["model.embedding_size=8", "trainer.max_steps=1", "logger=csv"]
+TRAINED = {
+    "run": ["model=cgru", "attention=gru_att", "model.encoder_size=6", "model.decoder_size=12", *TINY],
+    "lm": ["model=rnn_lm", "attention=none", "objective=language_modeling", "model.hidden_size=8", *TINY],
+}
+TEXT = {"a": "b c", "b": "c d", "nbest": "0 ||| c d ||| logp=-1 ||| -1"}
+COMMANDS = {
+    "translate": ["run=run"],
+    "score": ["run=run", "source=a", "target=b"],
+    "sample": ["run=lm", "number=1"],
+    "rescore": ["nbest=nbest", "weights={logp: 1}"],
+    "look": ["runs=run", "output=page.html"],
+    "compare": ["runs=run", "bootstrap=2", "randomization=2", "output=comparison"],
+    "align": ["source=a", "target=b"],
+    "evaluate": ["run=run", "pictures=0"],
+    "train": [*TRAINED["run"], "hydra.run.dir=again"],
+    "train, a mistake": ["model.no_such_option=1"],
+}
+EARLIER = {"look": "inspect"}
+"""What a command was called before."""
+SCRIPT = """
+import atexit, json, runpy, sys, time
+start = time.perf_counter()
+path, sys.argv = sys.argv[1], sys.argv[1:]
+sys.path.insert(0, path.rpartition("/")[0])
+runpy.run_path(path, run_name="not main")
+seconds = time.perf_counter() - start
+atexit.register(lambda: print("\\n" + json.dumps([seconds, len(sys.modules)]), file=sys.stderr))
+runpy.run_path(path, run_name="__main__")
+"""
+
+
+def compare(before: Path, rounds: int) -> None:
+    """Print the table of both trees."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for run, options in TRAINED.items():
+            started(before, "train", [*options, f"hydra.run.dir={run}"], folder)
+        for file, line in TEXT.items():
+            (folder / file).write_text(f"{line}\n", encoding="utf-8")
+        print("| command | before: s | import s | modules | now: s | import s | modules | now / before |")
+        print("| --- " + "| ---: " * 7 + "|")
+        for command, options in COMMANDS.items():
+            taken: list[list[tuple[float, float, int]]] = [[], []]
+            for number in range(rounds + 1):
+                for tree, times in ((before, taken[0]), (ROOT, taken[1])):
+                    once = started(tree, command.partition(",")[0], options, folder)
+                    if number:  # the first fills caches of both
+                        times.append(once)
+            sides = [[statistics.median(column) for column in zip(*times, strict=True)] for times in taken]
+            ratio = statistics.median(after[0] / b[0] for b, after in zip(*taken, strict=True))
+            shown = " | ".join(f"{total:.2f} | {imports:.2f} | {modules:,.0f}" for total, imports, modules in sides)
+            print(f"| {command} | {shown} | {ratio:.2f} |", flush=True)
+
+
+def started(tree: Path, command: str, options: list[str], folder: Path) -> tuple[float, float, int]:
+    """Seconds of the whole process, seconds of the import, modules at the end."""
+    script = tree / "src" / f"{command}.py"
+    if not script.exists():
+        script = script.with_name(f"{EARLIER[command]}.py")
+    environment = os.environ | {"UNROLLED_CACHE": str(folder / "cache")}
+    begin = time.perf_counter()
+    done = subprocess.run(
+        [sys.executable, "-c", SCRIPT, str(script), *options],
+        cwd=folder,
+        env=environment,
+        input="b c\n",
+        capture_output=True,
+        text=True,
+    )
+    seconds = time.perf_counter() - begin
+    if done.returncode not in (0, 2):
+        sys.exit(done.stderr)
+    imports, modules = json.loads(done.stderr.splitlines()[-1])
+    return seconds, imports, modules
+
+
 def main() -> None:
     if sys.argv[1:2] == ["--child"]:
         child(sys.argv[2:])
+        return
+    if sys.argv[1:2] == ["--against"]:
+        parser = argparse.ArgumentParser()
+        parser.add_argument("--against", type=Path, required=True)
+        parser.add_argument("--rounds", type=int, default=5)
+        chosen = parser.parse_args()
+        compare(chosen.against.resolve(), chosen.rounds)
         return
     runs = []
     with tempfile.TemporaryDirectory() as folder:

@@ -11,6 +11,7 @@ import matplotlib.image
 import numpy as np
 import pytest
 import torch
+import yaml
 from safetensors.torch import load_file
 from support.forked import Forked
 from support.run_contents import NO_PAGES, PLAIN, RESULTS, TINY_LM, corpus, lines, sacrebleu, same_weights, shown
@@ -24,6 +25,12 @@ def test_results_have_every_figure_and_are_flat(trained):
     assert not [name for name, value in found.items() if value is None]
     assert (found["status"], found["model"], found["attention"]) == ("completed", "cgru", "gru_att")
     assert (found["data"], found["seed"], found["epochs"]) == ("reorder", 0, 3)
+
+
+def test_a_run_keeps_what_the_command_line_named(trained):
+    config = yaml.safe_load((trained / "config.yaml").read_text(encoding="utf-8"))
+    assert config["overrides"][:2] == ["model=cgru", "attention=gru_att"]
+    assert "seed=0" in config["overrides"]
 
 
 def test_results_go_to_stdout_and_the_log_to_stderr(training):

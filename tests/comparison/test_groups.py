@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from support.handmade_runs import TEXTS, nested, run, write_run
@@ -226,12 +227,23 @@ def test_the_baseline_is_named_by_a_run_or_by_options(tmp_path, monkeypatch):
 
 
 def test_option_values_are_named_as_they_are_shown():
-    runs = [run(f"{lr}", **{"optimizer.lr": lr, "flag": lr == 1e-3}, named=["flag"]) for lr in (1e-3, 1e-2)]
+    runs = [
+        run(f"{lr}", **{"optimizer.lr": lr, "flag": lr == 1e-3}, named=["flag", "optimizer.lr"]) for lr in (1e-3, 1e-2)
+    ]
     assert compare(runs, {"optimizer.lr": 0.001}).baseline.values == {"flag": "true", "optimizer.lr": "0.001"}
     assert compare(runs, {"flag": False, "optimizer.lr": 0.01}).baseline.label == "flag=false, lr=0.01"
 
 
 # Reading folders
+
+
+def test_what_was_named_is_read_from_the_run_s_overrides_and_of_older_runs_from_their_command_line(tmp_path):
+    command = ["-m", "model=cgru,bahdanau", "+a/b=1", "seed=1"]
+    older = write_run(tmp_path / "older", results={}, command=command)
+    newer = write_run(tmp_path / "newer", results={}, command=command, overrides=["model.decoder.cell=tanh", "~x=1"])
+    runs = [read_run(folder, yaml.safe_load((folder / "config.yaml").read_text())) for folder in (older, newer)]
+    assert [run.named for run in runs] == [{"model", "a.b", "seed"}, {"model.decoder.cell", "x"}]
+    assert titles(runs) == []
 
 
 def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):

@@ -13,7 +13,7 @@ ABSENT = "–"
 TARGET = "._target_"
 CHOICE = "choices."
 OF_THE_RUN = (
-    *("seed", "run_folder", "resume", "reproduce", "name", "logger", "cache"),
+    *("seed", "run_folder", "resume", "reproduce", "name", "logger", "cache", "overrides"),
     *("data.module.seed", "data.module.cache", "callbacks.attention_record.name"),
 )
 OF_THE_PROGRAM = ("sweep.", "logger.", "hydra.")
@@ -62,38 +62,38 @@ def identity(run: Run, name: str) -> str:
 def varied(runs: Sequence[Run]) -> list[str]:
     """The options in which ``runs`` differ, except the seed, choices first.
 
-    An option is dropped if its values are a function of options already kept and nobody set it on the command line:
-
-    * an option within a chosen group, and what models and data set elsewhere (only the former if a command line is
-      unknown or has experiment=...);
-    * a copy of a value that was set on the command line.
-
-    A test or training text that changed although no option did counts as an option.
+    An option is dropped if its values are a function of those already kept that may explain it, see `_may_explain`. A
+    test or training text that changed although no option did counts as an option.
     """
     options = dict.fromkeys(name for run in runs for name in run.options if not _ignored(name))
     options |= dict.fromkeys(f"{TEXT}{split}" for split in ("test", "train"))
     columns = {name: tuple(identity(run, name) for run in runs) for name in options}
     columns = {name: column for name, column in columns.items() if len(set(column)) > 1}
     named = frozenset[str]().union(*(run.named or () for run in runs))
-    elsewhere = all(run.named is not None and not run.named & BUNDLES for run in runs)
+    known = all(run.named is not None and not run.named & BUNDLES for run in runs)
 
     kept: list[str] = []
     for name in sorted(columns, key=lambda name: (_rank(name, named), name.count("."))):
-        if name.startswith(CHOICE):
-            above = []
-        elif title(name) in named:
-            above = [other for other in kept if title(other) == title(name)]  # the class of a choice
-        elif name.startswith(COPIES):
-            above = kept
-        else:
-            choices = [other for other in kept if other.startswith(CHOICE) or other.endswith(TARGET)]
-            above = [other for other in choices if elsewhere or name.startswith(f"{title(other)}.")]
-        copied = title(name) not in named and any(
-            columns[other] == columns[name] for other in kept if title(other) in named
-        )
-        if not copied and not _follows(columns[name], [columns[other] for other in above]):
+        above = [columns[other] for other in kept if _may_explain(other, name, named, known=known)]
+        if not _follows(columns[name], above):
             kept.append(name)
     return kept
+
+
+def _may_explain(other: str, name: str, named: frozenset[str], *, known: bool) -> bool:
+    """Whether the option ``name`` may have its value because ``other`` has its own.
+
+    Nothing explains a choice, and only its choice explains what was named when a run began. A choice, or what was
+    named, explains anything else; where it is not known what was named, or an experiment named more, a choice explains
+    only what is inside it. What is built from other options is explained by any.
+    """
+    if name.startswith(CHOICE):
+        return False
+    if title(name) in named:
+        return title(other) == title(name)
+    chosen = other.startswith(CHOICE) or other.endswith(TARGET)
+    inside = chosen and name.startswith(f"{title(other)}.")
+    return name.startswith(COPIES) or inside or (known and (chosen or title(other) in named))
 
 
 def _ignored(name: str) -> bool:

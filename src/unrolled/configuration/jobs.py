@@ -67,7 +67,7 @@ def this_job(config: DictConfig) -> Job:
     if not (folder / "config.yaml").is_file():
         return Job(config, resume=False)
     saved = read_plain(str(folder))  # it may name what this command names, and nothing else
-    if saved not in (resolved(config), resolved(halved(config))):  # it may have run out of memory
+    if _options(saved) not in (_options(resolved(config)), _options(resolved(halved(config)))):  # after out of memory
         raise UserError(
             f"sweep.dir={config.sweep.dir}: {folder.name} holds another configuration: give the options of that sweep,"
             " or another sweep.dir"
@@ -77,6 +77,11 @@ def this_job(config: DictConfig) -> Job:
         log.info("%s has %s: nothing to do", folder, ending)
         return Job(DictConfig(saved), resume=True, results=read_results(folder))
     return Job(DictConfig(saved), resume=True) if ending != "failed" else Job(config, resume=False)
+
+
+def _options(config: dict[str, Any]) -> dict[str, Any]:
+    """Without what the command line named, which says nothing that they do not."""
+    return {name: value for name, value in config.items() if name != "overrides"}
 
 
 def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:

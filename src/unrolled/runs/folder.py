@@ -84,7 +84,7 @@ def read_run(folder: Path, config: Mapping[str, Any] | None) -> Run:
         options=flattened(config),
         results=results,
         sha256={str(name): str(value) for name, value in sha256.items()} if isinstance(sha256, dict) else {},
-        named=_named([str(word) for word in command] if isinstance(command, list) else []),
+        named=_named(config.get("overrides", command[2:] if isinstance(command, list) else [])),
     )
 
 
@@ -127,7 +127,7 @@ def _json(path: Path) -> dict[str, Any]:
     return content if isinstance(content, dict) else {}
 
 
-def _named(command: Sequence[str]) -> frozenset[str] | None:
-    """python src/train.py -m model=cgru,bahdanau +a.b=1 -> model, a.b"""
-    names = {word.partition("=")[0].lstrip("+~").replace("/", ".") for word in command[2:] if "=" in word}
-    return frozenset(names) or None
+def _named(overrides: Any) -> frozenset[str] | None:
+    """[model=cgru, +a.b=1] -> model, a.b; None for what is no list of words."""
+    words = [str(word) for word in overrides] if isinstance(overrides, list) else []
+    return frozenset(word.partition("=")[0].lstrip("+~").replace("/", ".") for word in words if "=" in word) or None
