@@ -127,6 +127,28 @@ def test_links_join_in_moses_order(both, others, joins):
     assert grow_diag(both, both | others) - both == joins
 
 
+@pytest.mark.parametrize(
+    ("both", "others", "joins"),
+    [
+        # a neighbour straight beside a link is tried before one across, and so both join
+        ({(2, 3)}, {(1, 2), (1, 3)}, {(1, 2), (1, 3)}),
+        ({(2, 1)}, {(1, 0), (1, 1)}, {(1, 0), (1, 1)}),
+        ({(0, 2)}, {(1, 1), (1, 2)}, {(1, 1), (1, 2)}),
+        ({(1, 1)}, {(1, 2), (2, 2)}, {(1, 2), (2, 2)}),
+        ({(0, 1)}, {(1, 0), (1, 1)}, {(1, 0), (1, 1)}),
+        ({(2, 3)}, {(3, 2), (3, 3)}, {(3, 2), (3, 3)}),
+        # those across: the word before on both sides first, the word after on both sides last
+        ({(2, 2)}, {(1, 1), (2, 0), (0, 0)}, {(1, 1), (0, 0)}),
+        ({(2, 1)}, {(1, 0), (1, 2), (2, 2)}, {(1, 0), (2, 2)}),
+        ({(2, 2)}, {(0, 2), (1, 1), (0, 0)}, {(1, 1), (0, 0)}),
+        ({(1, 0)}, {(3, 2), (2, 1), (3, 0)}, {(3, 2), (2, 1), (3, 0)}),
+        ({(1, 1)}, {(0, 2), (2, 0), (2, 2)}, {(0, 2), (2, 0)}),
+    ],
+)
+def test_neighbours_are_tried_in_moses_order(both, others, joins):
+    assert grow_diag(both | others, both) - both == joins
+
+
 def test_a_name_that_is_none_is_refused_with_the_nearest():
     assert symmetrization("union") is SYMMETRIZATIONS["union"]
     with pytest.raises(

@@ -223,7 +223,8 @@ def bad_paths() -> Iterator[Case]:
                 "path", "train.py", ["data=parallel_text", *(f"data.{name}={pair}" for name, pair in pairs.items())]
             )
     for path in ["a.txt", "a.txt/b", "/proc/x", "x" * 256, "''"]:
-        yield Case("path", "train.py", [f"hydra.run.dir={path}"])
+        if path != "''":  # that is the current folder
+            yield Case("path", "train.py", [f"hydra.run.dir={path}"])
         yield Case("path", "train.py", [f"cache={path}"])
     for script in (
         "translate.py",

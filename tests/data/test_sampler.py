@@ -90,6 +90,18 @@ def test_without_shuffling_epochs_are_alike_and_lengths_rise():
     assert (np.diff(lengths[order, 1]) >= 0).all()
 
 
+def test_source_lengths_go_up_and_down_in_turn():
+    """So that neighbours where the target length changes have similar source lengths."""
+    pairs = [(source, target) for target in (4, 5, 6) for source in (9, 2, 7)]
+    source, target = (np.array(side) for side in zip(*pairs, strict=True))
+    batches = TokenBudgetBatches(source, target, max_tokens=10**6, shuffle=False, seed=0).epoch(0)
+    assert [pairs[number] for batch in batches for number in batch] == [
+        *((2, 4), (7, 4), (9, 4)),
+        *((9, 5), (7, 5), (2, 5)),
+        *((2, 6), (7, 6), (9, 6)),
+    ]
+
+
 def test_ranks_work_on_similar_lengths_at_the_same_time():
     lengths = np.random.default_rng(3).integers(1, 60, (4001, 2))
     ranks = [batches_of(lengths, max_tokens=400, rank=rank, world_size=4).epoch(2) for rank in range(4)]

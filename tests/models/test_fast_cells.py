@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.small_models import B, D, E, S, T, randomise
 from torch import nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from unrolled.models.cells import CELLS, GRUResetAfter, make_cell
 from unrolled.models.encoder import BidirectionalGRU
@@ -113,6 +114,36 @@ def test_encoder_equals_nn_gru_over_packed_sentences(lengths, extra, layers, siz
         found.append(outputs_and_gradients(lambda x, road=road: road(x, lengths), words, encoder.parameters()))
     for one, other in zip(*found, strict=True):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+
+
+def test_two_layers_under_one_mask_compute_the_same(monkeypatch):
+    """nn.GRU draws its masks in another order: here the same one stands between single layers of nn.GRU."""
+    size, rate, lengths = 3, 0.4, torch.tensor([S, 2, 4])
+    encoder = randomise(BidirectionalGRU(embedding_size=E, size=size, layers=2, dropout=rate).double(), 57).train()
+    words = normal(3, S, E)
+    mask = (normal(3, S, 2 * size, seed=58) > -0.2).double() / (1 - rate)
+    calls = []
+
+    def dropout(inputs, p, training):
+        calls.append((p, training))
+        return inputs * mask
+
+    def plain(inputs):
+        for layer, size_in in enumerate((E, 2 * size)):
+            single = nn.GRU(size_in, size, batch_first=True, bidirectional=True).double()
+            names = {name: f"{name.replace('_l0', f'_l{layer}')}" for name, _ in single.named_parameters()}
+            parameters = {name: getattr(encoder.gru, there) for name, there in names.items()}
+            packed = pack_padded_sequence(inputs, lengths, batch_first=True, enforce_sorted=False)
+            outputs, _ = torch.func.functional_call(single, parameters, (packed,))
+            inputs, _ = pad_packed_sequence(outputs, batch_first=True, total_length=S)
+            inputs = inputs if layer else inputs * mask
+        return inputs
+
+    monkeypatch.setattr("unrolled.models.encoder.functional.dropout", dropout)
+    fast = outputs_and_gradients(lambda x: encoder.annotate(x, lengths), words, encoder.parameters())
+    for one, other in zip(fast, outputs_and_gradients(plain, words, encoder.parameters()), strict=True):
+        torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
+    assert calls == [(rate, True)]
 
 
 def test_encoder_drops_out_between_its_layers_alike():

@@ -37,6 +37,31 @@ def test_top_p_keeps_the_fewest_words_that_have_it(top_p, kept):
     assert float(found.sum()) == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("top_p", "kept"), [(0.25, 1), (0.5, 2), (0.75, 3)])
+def test_words_that_have_exactly_top_p_are_enough(top_p, kept):
+    found = sharpen(log_probs([0.25] * 4), temperature=1.0, top_k=None, top_p=top_p).exp()
+    assert int((found > 0).sum()) == kept
+
+
+@pytest.mark.parametrize("temperature", [math.inf, math.nan, 1e-320, 0.0, -1.0, True, "warm"])
+def test_a_temperature_that_float32_cannot_take_is_refused(temperature):
+    with pytest.raises(UserError, match=r"search\.temperature=.*: give a number from 0\.0001 to 10000\.0"):
+        Sampling(temperature=temperature)
+
+
+@pytest.mark.parametrize("temperature", [1e-4, 1e4])
+def test_the_limits_of_the_temperature_give_probabilities(temperature):
+    found = sharpen(torch.tensor([[-80.0, -1e-6, -15.0]]), temperature=temperature, top_k=None, top_p=0.9).exp()
+    assert found.isfinite().all()
+    assert float(found.sum()) == pytest.approx(1)
+
+
+def test_a_model_whose_weights_are_no_numbers_is_said_in_one_line():
+    chain = Chain(torch.full((1, 3, V, V), math.nan))
+    with pytest.raises(UserError, match="not numbers"):
+        sample(chain, chain.batch(), max_lengths=torch.tensor([3]), random=torch.Generator())
+
+
 @settings(max_examples=60, deadline=None)
 @given(
     seed=st.integers(0, 999),

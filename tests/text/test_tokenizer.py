@@ -1,4 +1,6 @@
 import logging
+import random
+import time
 
 import pytest
 from hypothesis import given
@@ -10,6 +12,7 @@ from unrolled.text.tokenizer import (
     SentencePiece,
     Words,
     WordTokenizer,
+    at_spaces,
     load_tokenizer,
     load_tokenizers,
     save_tokenizers,
@@ -149,6 +152,45 @@ def test_a_very_long_line_is_trained_on():
     long = " ".join(["zq" * 3] * 100_000)  # 700,000 bytes
     trained = train_sentencepiece([*LINES, long], kind="bpe", size=60)
     assert UNK not in trained.encode(["zqzqzq"])[0]
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_a_long_line_is_encoded_in_parts_with_the_same_result(kind, monkeypatch):
+    trained = train_sentencepiece(LINES, kind=kind, size=60)
+    draw = random.Random(1)
+    characters = [
+        "a",
+        "b",
+        "é",
+        "e\u0301",
+        " ",
+        "  ",
+        " \u0301",
+        "\u00a8",
+        "\u2581",
+        "\u3000",
+        "ﬁ",
+        ",",
+        "1",
+        " a",
+        "b ",
+    ]
+    lines = ["".join(draw.choices(characters, k=draw.randint(0, 90))) for _ in range(500)]
+    whole = trained.encode(lines)
+    monkeypatch.setattr("unrolled.text.tokenizer.LONG_LINE", 10)
+    assert sum(len(at_spaces(line)) > 1 for line in lines) > 100
+    assert trained.encode(lines) == whole
+
+
+@pytest.mark.parametrize("kind", ["unigram", "bpe"])
+def test_words_and_lines_of_a_million_letters_take_seconds(kind):
+    draw = random.Random(1)
+    word = "".join(draw.choices("abcdefgh", k=10**6))
+    line = " ".join("".join(draw.choices("abcdefgh", k=4)) for _ in range(200_000))
+    start = time.process_time()
+    trained = train_sentencepiece([*LINES, word, line], kind=kind, size=100)
+    assert sum(map(len, trained.encode([word, line]))) > 10**5
+    assert time.process_time() - start < 60
 
 
 def test_odd_characters_of_the_text_harm_nothing():

@@ -41,6 +41,17 @@ def test_plateau_halves_when_the_figure_stops_improving(mode, values):
     assert optimizer.param_groups[0]["lr"] == 0.1
 
 
+@pytest.mark.parametrize(("mode", "values"), [("max", [5.0, 5.0001, 5.0002]), ("min", [5.0, 4.9999, 4.9998])])
+def test_the_smallest_improvement_is_one(mode, values):
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    schedule = halve_on_plateau(optimizer, monitor="val/bleu", mode=mode, patience=0, factor=0.5, minimum=0.1)
+    for value in values:
+        schedule["scheduler"].step(value)
+    assert optimizer.param_groups[0]["lr"] == 1.0
+    schedule["scheduler"].step(values[-1])
+    assert optimizer.param_groups[0]["lr"] == 0.5
+
+
 def test_linear_decay_ends_at_zero_and_stays_there():
     assert rates(linear_decay, 6, steps=4) == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0])
 

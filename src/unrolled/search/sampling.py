@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unrolled.errors import POSITIVE_WHOLE, Numbers, check
+from unrolled.errors import POSITIVE_WHOLE, Numbers, UserError, check
 from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator, Hypothesis, device_of, select
 from unrolled.search.length import check_limits, length_limits
@@ -63,7 +63,10 @@ def sample(
         log_probs, state = generator.step(tokens, state)
         allowed = log_probs.float().index_fill(1, tokens.new_tensor([BOS, PAD]), -inf)
         drawn_from = sharpen(allowed, temperature=temperature, top_k=top_k, top_p=top_p)
-        drawn = torch.multinomial(drawn_from.exp().cpu(), 1, generator=random).to(tokens.device)
+        probabilities = drawn_from.exp().cpu()
+        if not probabilities.isfinite().all():
+            raise UserError("the model's probabilities are not numbers: its weights are damaged, or it diverged")
+        drawn = torch.multinomial(probabilities, 1, generator=random).to(tokens.device)
         tokens = drawn.squeeze(1)
         log_p = log_probs.gather(1, drawn).squeeze(1)
         for sentence, token, value in zip(live.tolist(), tokens.tolist(), log_p.tolist(), strict=True):

@@ -35,6 +35,15 @@ SIZES = Numbers(least=len(SPECIALS) + 1, most=10**7, whole=True)  # <pad>, <s>, 
 SPACE = "\u2581"  # how SentencePiece writes a space
 
 
+LONG_LINE = 10_000  # characters from which on a line is encoded in parts
+
+
+LONG_WORD = 1_000  # letters; SentencePiece would be trained on a word of a million for hours
+
+
+BETWEEN_WORDS = re.compile(r"(?<=\w) (?=\w)")  # neither normalisation nor SentencePiece looks across such a space
+
+
 class Tokenizer(Protocol):
     """What every tokenizer offers."""
 
@@ -91,8 +100,13 @@ class SentencePieceTokenizer:
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """The ids of each line, without <s> and </s>."""
-        encoded: list[list[int]] = self._processor.encode(list(lines))
-        return encoded
+        if not any(len(line) > LONG_LINE for line in lines):
+            encoded: list[list[int]] = self._processor.encode(list(lines))
+            return encoded
+        # time grows faster than the length of a line, and no piece crosses a space
+        parts = [at_spaces(line) for line in lines]
+        ids = iter(self._processor.encode([part for line in parts for part in line]))
+        return [[token for _ in line for token in next(ids)] for line in parts]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Detokenised text; <pad>, <s> and </s> leave no trace, <unk> becomes a double question mark."""
@@ -180,6 +194,15 @@ class WordTokenizer:
         return cls(words[len(SPECIALS) :])
 
 
+def at_spaces(line: str) -> list[str]:
+    """``line`` in parts of about ``LONG_LINE`` characters, cut at spaces between words, which are left out."""
+    parts, start = [], 0
+    while len(line) - start > LONG_LINE and (space := BETWEEN_WORDS.search(line, start + LONG_LINE)):
+        parts.append(line[start : space.start()])
+        start = space.end()
+    return [*parts, line[start:]]
+
+
 def load_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer in ``folder``, of whichever kind. UserError if there is none, or a damaged one."""
     for kind in (SentencePieceTokenizer, WordTokenizer):
@@ -221,6 +244,8 @@ def train_sentencepiece(
 ) -> SentencePieceTokenizer:
     """Train SentencePiece on ``lines``; the same lines always give the same model.
 
+    Of words of more than ``LONG_WORD`` letters each thousand counts as a word.
+
     kind: "unigram" or "bpe". size: number of ids, lowered with a notice if the text has fewer pieces.
     UserError: text without a character, a size below the number of characters.
     """
@@ -230,7 +255,7 @@ def train_sentencepiece(
         model = io.BytesIO()
         try:
             sentencepiece.SentencePieceTrainer.train(
-                sentence_iterator=iter(lines),
+                sentence_iterator=(re.sub(rf"(\S{{{LONG_WORD}}})(?=\S)", r"\1 ", line) for line in lines),
                 model_writer=model,
                 model_type=kind,
                 vocab_size=size,

@@ -111,3 +111,38 @@ def test_random_numbers_go_on_where_they_were():
     assert drawn() != expected
     saving._restore_random_state(state)
     assert drawn() == expected
+
+
+def test_the_random_states_of_python_numpy_and_torch_come_back(tmp_path):
+    def draw():
+        return random.random(), random.gauss(0, 1), np.random.random(), np.random.randn(), torch.rand(1).item()  # noqa: NPY002
+
+    random.gauss(0, 1)  # Python and NumPy draw normal numbers in pairs and keep the second
+    np.random.randn()  # noqa: NPY002
+    torch.save(saving._random_state(), tmp_path / "state")
+    drawn = draw()
+    assert draw() != drawn
+    saving._restore_random_state(torch.load(tmp_path / "state", weights_only=True))
+    assert draw() == drawn
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2])
+def test_every_rank_takes_up_its_own_random_state_and_count_of_words(rank):
+    states, drawn = [], []
+    for seed in range(3):
+        random.seed(seed)
+        np.random.seed(seed)  # noqa: NPY002
+        torch.manual_seed(seed)
+        states.append(saving._random_state())
+        drawn.append((random.random(), np.random.random(), torch.rand(1).item()))  # noqa: NPY002
+    callback = SaveProgress(path="last.ckpt", minutes=None, steps=None)
+    saved = {"callbacks": {}, "random": states, "target_tokens": [30, 31, 32], "curves": None}
+    module = SimpleNamespace(target_tokens=0)
+    callback.on_load_checkpoint(None, module, saved)
+    trainer = Trainer(global_rank=rank, is_global_zero=rank == 0, loggers=[])
+    callback.on_train_start(trainer, module)
+    try:
+        assert (random.random(), np.random.random(), torch.rand(1).item()) == drawn[rank]  # noqa: NPY002
+        assert module.target_tokens == 30 + rank
+    finally:
+        callback.on_train_end(trainer, module)
