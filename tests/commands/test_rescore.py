@@ -19,7 +19,13 @@ def test_nbest_lists_are_rescored_and_weights_tuned(other_language_model, moved,
     texts = "".join(f"{entry[1]}\n" for entry in entries)
     alone = call_script("score.py", f"run={other_language_model}", cwd=tmp_path, text=texts).stdout.split()
     assert [float(row["lm"]) for row in figures] == pytest.approx([float(value) for value in alone], abs=1e-4)
-    assert [float(row["again"]) for row in figures] == pytest.approx([float(row["logp"]) for row in figures], abs=1e-3)
+    # not logp: a translation that reached the longest length has no </s> in it
+    sources = source.read_text(encoding="utf-8").splitlines()
+    (tmp_path / "sources").write_text("".join(f"{sources[int(entry[0])]}\n" for entry in entries), encoding="utf-8")
+    (tmp_path / "texts").write_text(texts, encoding="utf-8")
+    pairs = [f"run={folder}", f"source={tmp_path / 'sources'}", f"target={tmp_path / 'texts'}"]
+    forced = call_script("score.py", *pairs, cwd=tmp_path).stdout.split()
+    assert [float(row["again"]) for row in figures] == pytest.approx([float(value) for value in forced], abs=1e-4)
     assert [int(float(row["words"])) for row in figures] == [len(entry[1].split()) for entry in entries]
 
     (tmp_path / "judged").write_text(judged, encoding="utf-8")
