@@ -135,6 +135,13 @@ def test_no_number_and_a_late_error_are_failed_trials(tmp_path):
     assert {number: state for number, state, _, _ in late.trials()} == states
 
 
+def test_an_infinite_value_is_a_failed_trial(tmp_path):
+    study = Study(tmp_path / "study", lambda options: math.inf if float(options["optimizer.lr"]) >= 1e-2 else -1.0)
+    study.sweep(*SPACE)
+    states = {(state, params["optimizer.lr"] >= 1e-2) for _, state, _, params in study.trials()}
+    assert states == {("FAIL", True), ("COMPLETE", False)}
+
+
 def test_an_error_before_any_value_ends_the_study(tmp_path):
     early = Study(tmp_path / "study", partial(failing, first=0, problem=ValueError("by a test")))
     with pytest.raises(ValueError, match="by a test"):
