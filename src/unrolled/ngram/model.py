@@ -91,6 +91,9 @@ class NgramLanguageModel(LanguageModel):
             whole = keys.ndim == log_probs.ndim == log_backoffs.ndim == 1 and len(log_backoffs) <= len(keys)
             if not whole or len(keys) != len(log_probs) or len(keys) < self.vocabulary or (keys.diff() <= 0).any():
                 raise ValueError("this is no table of n-grams over this vocabulary")
+            ends = level_ends(keys, self.vocabulary, self.order)
+            if len(log_backoffs) != (ends[-2] if self.order > 1 else 0):
+                raise ValueError("there are not as many back-off weights as n-grams that are no longest ones")
         for name in self.TABLE:
             if prefix + name in state_dict:
                 tensor = getattr(self, name)
