@@ -23,6 +23,7 @@ from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
 from unrolled.errors import UserError
 from unrolled.training.preemption import Preempted
+from unrolled.training.ranks import end_with_parent
 
 # Warnings of libraries that no user of the scripts can act on
 LIBRARY_NOTICES = (
@@ -64,6 +65,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
             with _status():
                 _check_output()
                 if is_child():  # one of several processes of a run that is already configured
+                    end_with_parent()
                     trust(os.environ[TRUSTED].split() if TRUSTED in os.environ else None)
                     task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))  # which its parent has checked and written
                 else:

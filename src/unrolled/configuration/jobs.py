@@ -16,6 +16,7 @@ from unrolled.configuration.values import read_config, read_plain, resolved
 from unrolled.errors import UserError
 from unrolled.runs.results import read_results
 from unrolled.runs.resume import check_resumable, moved, status
+from unrolled.training.ranks import is_first
 
 log = logging.getLogger(__name__)
 
@@ -176,7 +177,8 @@ def interrupted(config: DictConfig) -> NoReturn:
     """KeyboardInterrupt, which ends a command with status 130, after a line on how to continue the run or sweep."""
     sweep = f"the same command and sweep.dir={config.sweep.dir}"
     again = sweep if in_sweep() else f"train.py resume={config.run_folder}"
-    log.info("interrupted; continue with %s", again)
+    if is_first():
+        log.info("interrupted; continue with %s", again)
     raise KeyboardInterrupt
 
 

@@ -3,6 +3,7 @@
 import logging
 import sys
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from unrolled.configuration.checks import check_parts, check_training
 from unrolled.configuration.jobs import halved, in_sweep, interrupted, is_child, rank_environment, this_job, value
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.values import to_yaml
+from unrolled.runs.lock import locked, locked_with_parent
 from unrolled.runs.reproduction import compared
 from unrolled.runs.results import read_results, show_results
 from unrolled.runs.resume import begin
@@ -36,7 +38,8 @@ def launch(train: Train, config: DictConfig) -> float | None:
     if results is not None:  # there is nothing left to train
         show_results(results)
         return value(config, results)
-    results = _with_enough_memory(train, config, folder, resume=resume)
+    with _lock_of(folder):
+        results = _with_enough_memory(train, config, folder, resume=resume)
     if results["status"] == "interrupted":
         interrupted(config)
     if original is not None:
@@ -44,6 +47,12 @@ def launch(train: Train, config: DictConfig) -> float | None:
     if results["status"] != "completed" and not in_sweep():
         sys.exit(1)
     return value(config, results)
+
+
+def _lock_of(folder: Path) -> AbstractContextManager[None]:
+    if not is_first():
+        return nullcontext()
+    return locked_with_parent(folder) if is_child() else locked(folder)
 
 
 def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:

@@ -1,19 +1,32 @@
 """Several processes on one machine, each started from the run's resolved configuration, not from the command line.
 
 Lightning would start a child by repeating ``sys.argv``, which under multirun is the whole sweep.
+
+They end with the process that started them, however that ends: each reads a pipe whose other end that one alone has,
+and which the system closes with it.
 """
 
+import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
 from unrolled.training.process_memory import OUT_OF_MEMORY
+
+log = logging.getLogger(__name__)
+
+PIPE = "UNROLLED_PARENT"
+"""Environment variable: the file descriptor that ends with the process that started this one."""
+PATIENCE = 60.0  # seconds a process has to save and end
 
 
 class Devices:
@@ -94,10 +107,11 @@ def _gpus(accelerator: str) -> int:
 
 
 def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
-    """Run ``module`` once per rank with ``environment`` added. Interrupting this process interrupts them all.
+    """Run ``module`` once per rank with ``environment`` added. Ctrl-C and SIGTERM go to all of them: KeyboardInterrupt.
 
     If one rank fails, the others are stopped: SystemExit with its status, MemoryError if that is OUT_OF_MEMORY.
     """
+    ours, theirs = os.pipe()  # what they read, and what keeps them reading
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // processes))
     package = Path(__file__).resolve().parents[2]  # a script's folder is on its own path, not on its children's
     shared = {
@@ -107,30 +121,81 @@ def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
         "WORLD_SIZE": str(processes),
         "NODE_RANK": "0",
         "OMP_NUM_THREADS": threads,
+        PIPE: str(ours),
     }
     children = [
         subprocess.Popen(
             [sys.executable, "-m", module],
             env=os.environ | environment | shared | {"LOCAL_RANK": str(rank), "RANK": str(rank)},
+            pass_fds=[ours],
         )
         for rank in range(processes)
     ]
+    os.close(ours)
+    received: list[int] = []
     try:
-        while True:
-            states = [child.poll() for child in children]
-            failures = [state for state in states if state]
-            if OUT_OF_MEMORY in failures:
-                raise MemoryError("in one of several processes")
-            if failures:
-                sys.exit(failures[0] if failures[0] > 0 else 1)
-            if all(state == 0 for state in states):
-                return
-            time.sleep(0.1)
+        with _terminated_as_interrupted(received):
+            _wait(children)
     except KeyboardInterrupt:
-        _stop(children, signal.SIGINT)
+        _stop(children, signal.SIGTERM if received else signal.SIGINT)
         raise
     finally:
         _stop(children, signal.SIGTERM)
+        os.close(theirs)
+
+
+def _wait(children: list[subprocess.Popen[bytes]]) -> None:
+    while True:
+        states = [child.poll() for child in children]
+        bad = [state for state in states if state]
+        if OUT_OF_MEMORY in bad:
+            raise MemoryError("in one of several processes")
+        for rank, state in enumerate(states):
+            if state is not None and state < 0:
+                log.error(
+                    "process %d of %d was ended from outside by %s, as the system does when its memory is full; "
+                    "the others end too, and resume=RUN goes on from the last checkpoint",
+                    *(rank + 1, len(children), signal.Signals(-state).name),
+                )
+                sys.exit(1)
+        if bad:
+            sys.exit(bad[0])
+        if all(state == 0 for state in states):
+            return
+        time.sleep(0.1)
+
+
+@contextmanager
+def _terminated_as_interrupted(received: list[int]) -> Iterator[None]:
+    """Let SIGTERM be as Ctrl-C, and be noted in ``received``."""
+
+    def interrupt(number: int, _: Any) -> None:
+        received.append(number)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():  # signals are for that one
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def end_with_parent() -> None:
+    """Let this process, if `run_ranks` started it, end with the one that did: by SIGTERM, at the latest by SIGKILL."""
+    pipe = os.environ.pop(PIPE, None)
+    if pipe is not None:
+        threading.Thread(target=_end_after, args=(int(pipe),), daemon=True).start()
+
+
+def _end_after(pipe: int) -> None:
+    os.read(pipe, 1)  # nobody writes: it returns when the other end is closed
+    log.warning("the process that started this one has ended, and so does this one")
+    os.kill(os.getpid(), signal.SIGTERM)
+    time.sleep(PATIENCE)
+    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def _stop(children: list[subprocess.Popen[bytes]], sign: signal.Signals) -> None:
@@ -139,7 +204,7 @@ def _stop(children: list[subprocess.Popen[bytes]], sign: signal.Signals) -> None
         child.send_signal(sign)
     for child in alive:
         try:
-            child.wait(timeout=30)
+            child.wait(timeout=PATIENCE)
         except subprocess.TimeoutExpired:
             child.kill()
 

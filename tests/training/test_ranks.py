@@ -1,0 +1,70 @@
+"""Several processes end together: with the one that started them, however it ends, and with each other."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from support.scripts import ROOT
+
+START = """
+import logging, os
+from unrolled.training.ranks import run_ranks
+logging.basicConfig()
+run_ranks("support.waiting_rank", {"FOLDER": os.environ["FOLDER"]}, 2)
+"""
+
+
+def until(true):
+    for _ in range(600):
+        if true():
+            return
+        time.sleep(0.1)
+    raise AssertionError("not within a minute")
+
+
+def runs(process):
+    try:
+        with open(f"/proc/{process}/stat") as file:
+            return file.read().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+@pytest.fixture
+def started(tmp_path):
+    """The process that starts two, and those two."""
+    path = os.pathsep.join(str(ROOT / folder) for folder in ("src", "tests"))
+    environment = os.environ | {"FOLDER": str(tmp_path), "PYTHONPATH": path}
+    parent = subprocess.Popen([sys.executable, "-c", START], env=environment, stderr=subprocess.PIPE, text=True)
+    files = [tmp_path / f"process-{rank}" for rank in range(2)]
+    until(lambda: all(file.exists() for file in files))
+    ranks = [int(file.read_text()) for file in files]
+    yield parent, ranks
+    for process in (parent.pid, *ranks):
+        if runs(process):
+            os.kill(process, signal.SIGKILL)
+    parent.communicate()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which processes there are")
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
+def test_processes_end_with_their_parent_and_may_save(sign, started, tmp_path):
+    parent, ranks = started
+    parent.send_signal(sign)
+    until(lambda: not any(map(runs, ranks)))
+    assert all((tmp_path / f"saved-{rank}").exists() for rank in range(2))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which processes there are")
+def test_a_killed_process_has_a_line_and_ends_the_others(started, tmp_path):
+    parent, ranks = started
+    os.kill(ranks[1], signal.SIGKILL)
+    _, said = parent.communicate(timeout=60)
+    assert parent.returncode == 1
+    assert "process 2 of 2" in said
+    assert "SIGKILL" in said
+    assert (tmp_path / "saved-0").exists()
+    assert "Traceback" not in said
