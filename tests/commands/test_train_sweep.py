@@ -81,15 +81,19 @@ def test_a_diverged_job_is_recorded_and_the_sweep_goes_on(tmp_path):
 
 
 @pytest.mark.slow
-def test_out_of_memory_is_tried_once_more_with_half_the_batches(tmp_path):
-    full = kill(tmp_path, 3, "on_after_backward", "Full")
+def test_out_of_memory_training_goes_on_with_half_the_batches_and_again(tmp_path, caplog):
+    full = ["+callbacks.full._target_=support.killing.OutOfMemory", "+callbacks.full.steps=[3,5]"]
+    full += [f"+callbacks.full.folder={tmp_path}", "callbacks.saving.steps=1"]
     sweep = ["-m", *BASE, *full, "seed=1", "sweep.dir=jobs"]
-    done = call_script("train.py", *sweep, cwd=tmp_path)
+    with caplog.at_level("INFO"):
+        done = call_script("train.py", *sweep, cwd=tmp_path)
     assert done.status == 0, done.stderr
+    assert re.search(r"out of memory in a batch of \d+ sentences of up to \d+ source and \d+ target words", caplog.text)
+    assert (tmp_path / "began").read_text().split() == ["0", "3", "5"]  # the updates there were, each time
     run = tmp_path / "jobs" / ONE
     config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
-    assert (config["data"]["max_tokens"], config["data"]["module"]["max_tokens"]) == (100, 100)
-    assert config["trainer"]["accumulate_grad_batches"] == 2
+    assert (config["data"]["max_tokens"], config["data"]["module"]["max_tokens"]) == (50, 50)
+    assert config["trainer"]["accumulate_grad_batches"] == 4
     assert results(run)["status"] == "completed"
     before = stamps(tmp_path / "jobs")
     assert call_script("train.py", *sweep, cwd=tmp_path).status == 0  # again, it is the same job all the same

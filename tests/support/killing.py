@@ -58,3 +58,19 @@ class Full(Callback):
         if trainer.global_step >= self.step:
             signal.signal(signal.SIGXFSZ, signal.SIG_DFL if self.deadly else signal.SIG_IGN)
             resource.setrlimit(resource.RLIMIT_FSIZE, (self.limit, resource.RLIM_INFINITY))
+
+
+class OutOfMemory(Callback):
+    """None is left in the first update after each of ``steps``. ``folder``/began: the updates at each beginning."""
+
+    def __init__(self, *, steps, folder: str):
+        self.steps, self.began = steps, Path(folder) / "began"
+
+    def on_train_start(self, trainer, module):
+        with self.began.open("a") as file:
+            file.write(f"{trainer.global_step}\n")
+
+    def on_after_backward(self, trainer, module):
+        before = len(self.began.read_text().split()) - 1
+        if before < len(self.steps) and trainer.global_step == self.steps[before]:
+            raise torch.OutOfMemoryError("by a test")

@@ -3,7 +3,7 @@
 import logging
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -68,7 +68,7 @@ def this_job(config: DictConfig) -> Job:
     if not (folder / "config.yaml").is_file():
         return Job(config, resume=False)
     saved = read_plain(str(folder))  # it may name what this command names, and nothing else
-    if _options(saved) not in (_options(resolved(config)), _options(resolved(halved(config)))):  # after out of memory
+    if _options(saved) not in (_options(resolved(each)) for each in halvings(config)):  # after out of memory
         raise UserError(
             f"sweep.dir={config.sweep.dir}: {folder.name} holds another configuration: give the options of that sweep,"
             " or another sweep.dir"
@@ -209,8 +209,23 @@ def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
 def halved(config: DictConfig) -> DictConfig:
     """``config`` with half the token budget, and twice the batches per update."""
     less = DictConfig(resolved(config))
-    if "max_tokens" in config.data:
-        for path in ("data.max_tokens", "data.module.max_tokens"):
-            OmegaConf.update(less, path, config.data.max_tokens // 2)
+    for path in ("data.max_tokens", "data.module.max_tokens"):
+        OmegaConf.update(less, path, config.data.max_tokens // 2)
     less.trainer.accumulate_grad_batches = 2 * config.trainer.accumulate_grad_batches
+    for name in ("val_check_interval", "limit_train_batches"):
+        if isinstance(config.trainer[name], int):  # which counts batches
+            less.trainer[name] = 2 * config.trainer[name]
     return less
+
+
+def can_be_halved(config: DictConfig) -> bool:
+    """Whether half the token budget would make smaller batches: not of a stream, which has its rows and steps."""
+    return config.data.get("max_tokens", 1) > 1 and not config.data.get("stream")
+
+
+def halvings(config: DictConfig) -> Iterator[DictConfig]:
+    """``config``, and what becomes of it each time that it runs out of memory."""
+    yield config
+    while can_be_halved(config):
+        config = halved(config)
+        yield config

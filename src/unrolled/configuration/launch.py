@@ -10,14 +10,24 @@ from typing import Any
 from omegaconf import DictConfig
 
 from unrolled.configuration.checks import check_parts, check_training
-from unrolled.configuration.jobs import halved, in_sweep, interrupted, is_child, rank_environment, this_job, value
+from unrolled.configuration.jobs import (
+    can_be_halved,
+    halvings,
+    in_sweep,
+    interrupted,
+    is_child,
+    rank_environment,
+    this_job,
+    value,
+)
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.values import to_yaml
+from unrolled.errors import UserError
 from unrolled.runs.lock import locked, locked_with_parent
 from unrolled.runs.reproduction import compared
 from unrolled.runs.results import read_results, show_results
-from unrolled.runs.resume import begin
-from unrolled.training.process_memory import OUT_OF_MEMORY, is_out_of_memory
+from unrolled.runs.resume import begin, last_checkpoint
+from unrolled.training.process_memory import OUT_OF_MEMORY, free_memory, is_out_of_memory
 from unrolled.training.ranks import is_first, processes, run_ranks, started_from_outside
 
 log = logging.getLogger(__name__)
@@ -56,21 +66,26 @@ def _lock_of(folder: Path) -> AbstractContextManager[None]:
 
 
 def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
-    """What ``train`` returns; if memory runs out, it starts once more with half the token budget.
+    """What ``train`` returns; each time that memory runs out it goes on from its last checkpoint with half the budget.
 
-    Then an update has twice as many batches, so that it has as many words as before. One of several processes leaves
-    this to the process that started it.
+    Then twice as many batches make an update, so that updates are of as many words. One of several processes leaves it
+    to the one that started it. UserError: batches cannot be smaller.
     """
-    try:
-        return _in_processes(train, config, folder, resume=resume)
-    except Exception as problem:
-        if not is_out_of_memory(problem) or config.data.get("max_tokens", 1) < 2:
-            raise
-        if started_from_outside():
-            sys.exit(OUT_OF_MEMORY)
-    less = halved(config)
-    log.warning("out of memory: once more from the beginning, with data.max_tokens=%d", less.data.max_tokens)
-    return _in_processes(train, less, folder, resume=False)
+    for less in halvings(config):
+        try:
+            return _in_processes(train, less, folder, resume=resume)
+        except Exception as problem:
+            if not is_out_of_memory(problem):
+                raise
+            if started_from_outside():
+                sys.exit(OUT_OF_MEMORY)
+        free_memory()
+        if can_be_halved(less):
+            resume = resume or last_checkpoint(folder) is not None
+            (folder / "results.json").unlink(missing_ok=True)  # that it failed: it goes on
+            log.warning("out of memory: training goes on with data.max_tokens=%d", less.data.max_tokens // 2)
+    sizes = "data.stream_rows or data.stream_steps" if config.data.get("stream") else "data.max_length"
+    raise UserError(f"out of memory, and smaller batches do not help: give a smaller {sizes}, or a smaller model")
 
 
 def _in_processes(train: Train, config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:

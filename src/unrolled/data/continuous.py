@@ -120,6 +120,10 @@ class StreamLoader:
         target_in = np.where(read == EOS, BOS, read)
         return StreamBatch(torch.from_numpy(target_in), torch.from_numpy(tokens[:, 1:]), first=number == 0)
 
+    def largest(self) -> list[StreamBatch]:
+        """The batch that needs the most memory: any but the last."""
+        return [self._batch(0)]
+
     def state_dict(self) -> dict[str, int]:
         """How many batches of the epoch were returned."""
         return {"given": self._given}

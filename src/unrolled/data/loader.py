@@ -56,6 +56,10 @@ class BatchLoader:
         links = None if self._links is None else [self._links[line] for line in lines]
         return make_batch(source, [self._target[line] for line in lines], lines, links)
 
+    def largest(self) -> list[Batch]:
+        """The batches that need the most memory."""
+        return [self._batch(self._lines[numbers]) for numbers in self._batches.largest()]
+
     def state_dict(self) -> dict[str, int]:
         """Which epoch, and how many of its batches were returned."""
         return {"epoch": self._epoch, "given": self._given}

@@ -48,6 +48,12 @@ class LanguageModeling(Objective):
         self.log("train/omega", omega.detach() / loss.tokens)
         return loss._replace(objective=loss.objective + self.gradient_regularization * omega)
 
+    def rehearse(self, batch: Any) -> None:
+        """See `Objective`: the state that is carried stays too."""
+        carried = dict(self._carried)
+        super().rehearse(batch)
+        self._carried = carried
+
     @property
     def _phase(self) -> str:
         return "training" if self.training else "evaluation"

@@ -72,6 +72,17 @@ class Objective(lightning.LightningModule):
         self.log("train/loss", loss.negative_log_likelihood.detach() / words, prog_bar=True)
         return loss.objective / words
 
+    def rehearse(self, batch: Any) -> None:
+        """Loss and gradients of a batch as in training, of which nothing remains: no gradient, figure or draw."""
+        devices = [self.device] if self.device.type == "cuda" else []
+        weights = [weight for weight in self.parameters() if weight.requires_grad]
+        self.log = lambda *_, **__: None  # type: ignore[method-assign]
+        try:
+            with torch.random.fork_rng(devices), self.trainer.precision_plugin.train_step_context():
+                torch.autograd.grad(self.loss(batch).objective, weights, allow_unused=True)
+        finally:
+            del self.log
+
     def on_before_zero_grad(self, optimizer: Optimizer) -> None:
         """An update begins."""
         self._mean.begin()

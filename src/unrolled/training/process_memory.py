@@ -1,6 +1,7 @@
 """The memory of this process: its peak, keeping freed memory, running out of memory."""
 
 import ctypes
+import gc
 import resource
 import sys
 
@@ -45,3 +46,12 @@ def is_out_of_memory(problem: BaseException) -> bool:
     if isinstance(problem, MemoryError | torch.OutOfMemoryError):
         return True
     return isinstance(problem, RuntimeError) and "can't allocate memory" in str(problem)  # torch on a CPU
+
+
+def free_memory() -> None:
+    """Give back what nobody holds any more, on the GPU too."""
+    import torch
+
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()

@@ -25,6 +25,7 @@ from unrolled.training.preemption import Preempted
 log = logging.getLogger(__name__)
 
 
+KEPT = ("random", "target_tokens", "curves", "batches")
 AGAIN = 1.0  # a second Ctrl-C counts only after this many seconds (terminal and parent may both send the first)
 
 
@@ -53,6 +54,8 @@ class SaveProgress(Callback):
         """Apply what was restored, start the clock, and handle signals."""
         if self._restored:
             self._take_up(trainer, module)
+            _find_place(trainer, self._restored["batches"])
+            self._restored = {}
         self._saved_at, self._saved_step = time.monotonic(), trainer.global_step
         self._received = None
         try:
@@ -135,6 +138,7 @@ class SaveProgress(Callback):
         if not self._between:
             return
         _put_back(trainer, checkpoint["loops"]["fit_loop"])
+        checkpoint["batches"] = trainer.num_training_batches
         checkpoint["random"] = module.gather(_random_state())
         checkpoint["target_tokens"] = module.gather(module.target_tokens)
         curves = [logger.experiment.mark() for logger in trainer.loggers if isinstance(logger, Curves)]
@@ -145,7 +149,7 @@ class SaveProgress(Callback):
         for key, state in checkpoint["callbacks"].items():
             if "dirpath" in state:
                 checkpoint["callbacks"][key] = moved(state, state["dirpath"], str(self.path.parent))
-        self._restored = {name: checkpoint.get(name) for name in ("random", "target_tokens", "curves")}
+        self._restored = {name: checkpoint.get(name) for name in KEPT}
 
     def _take_up(self, trainer: lightning.Trainer, module: Any) -> None:
         rank = trainer.global_rank
@@ -156,13 +160,28 @@ class SaveProgress(Callback):
         if self._restored["random"] is not None:
             _restore_random_state(self._restored["random"][rank])
             module.target_tokens = self._restored["target_tokens"][rank]
-        self._restored = {}
 
 
 def _end(number: int) -> None:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise (Preempted if number == signal.SIGUSR2 else SystemExit)(128 + number)
+
+
+def _find_place(trainer: lightning.Trainer, before: Any) -> None:
+    """Go on at the same share of an epoch, where it has other batches now than ``before``: memory had run out."""
+    batches = trainer.num_training_batches
+    if before in (None, batches):
+        return
+    progress = trainer.fit_loop.epoch_loop.batch_progress
+    share = progress.current.completed / before
+    place = int(share * batches) // trainer.accumulate_grad_batches * trainer.accumulate_grad_batches
+    if share == 1:
+        place = int(batches)
+    for name in ("ready", "started", "processed", "completed"):
+        setattr(progress.current, name, place)
+    loader: Any = trainer.train_dataloader
+    loader.load_state_dict(loader.state_dict() | {"given": place})
 
 
 def _put_back(trainer: lightning.Trainer, loop: dict[str, Any]) -> None:
