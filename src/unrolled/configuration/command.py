@@ -5,6 +5,7 @@ import logging
 import os
 import signal
 import sys
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -23,7 +24,10 @@ from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
 from unrolled.errors import UserError
 from unrolled.training.preemption import Preempted
-from unrolled.training.ranks import end_with_parent
+from unrolled.training.ranks import end_with_parent, is_first
+
+# Seconds in which the first of several processes has said a mistake that all make, and has had the others ended
+SAID = 30.0
 
 # Warnings of libraries that no user of the scripts can act on
 LIBRARY_NOTICES = (
@@ -124,5 +128,7 @@ def _status() -> Iterator[None]:
         line, full = users_mistake(problem), full_disk(problem)
         if line is None and full is None:
             raise
+        if line is not None and not is_first():
+            time.sleep(SAID)
         print(f"{Path(sys.argv[0]).name}: {line or full}", file=sys.stderr)
         sys.exit(2 if line else 1)
