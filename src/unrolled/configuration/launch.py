@@ -66,7 +66,7 @@ def _lock_of(folder: Path) -> AbstractContextManager[None]:
 
 
 def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
-    """What ``train`` returns; each time that memory runs out it goes on from its last checkpoint with half the budget.
+    """What ``train`` returns; whenever memory runs out it continues from its last checkpoint with half the budget.
 
     Then twice as many batches make an update, so that updates are of as many words. One of several processes leaves it
     to the one that started it. UserError: batches cannot be smaller.
@@ -82,8 +82,8 @@ def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resum
         free_memory()
         if can_be_halved(less):
             resume = resume or last_checkpoint(folder) is not None
-            (folder / "results.json").unlink(missing_ok=True)  # that it failed: it goes on
-            log.warning("out of memory: training goes on with data.max_tokens=%d", less.data.max_tokens // 2)
+            (folder / "results.json").unlink(missing_ok=True)  # that it failed: it continues
+            log.warning("out of memory: training continues with data.max_tokens=%d", less.data.max_tokens // 2)
     sizes = "data.stream_rows or data.stream_steps" if config.data.get("stream") else "data.max_length"
     raise UserError(f"out of memory, and smaller batches do not help: give a smaller {sizes}, or a smaller model")
 

@@ -154,7 +154,7 @@ def _wait(children: list[subprocess.Popen[bytes]]) -> None:
             if state is not None and state < 0:
                 log.error(
                     "process %d of %d was ended from outside by %s, as the system does when its memory is full; "
-                    "the others end too, and resume=RUN goes on from the last checkpoint",
+                    "the others end too; resume=RUN continues from the last checkpoint",
                     *(rank + 1, len(children), signal.Signals(-state).name),
                 )
                 sys.exit(1)
