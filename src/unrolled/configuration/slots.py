@@ -60,7 +60,13 @@ _CALLBACKS = (
         f"{_OURS}{name}"
         for name in (
             *("attention_record.AttentionRecord", "divergence.StopWhenDiverged", "gradient_norms.GradientNorms"),
-            *("kept_weights.KeepWeights", "largest_batch.LargestBatchFirst", "pictures.Pictures", "progress.progress", "saving.SaveProgress"),
+            *(
+                "kept_weights.KeepWeights",
+                "largest_batch.LargestBatchFirst",
+                "pictures.Pictures",
+                "progress.progress",
+                "saving.SaveProgress",
+            ),
             *("speed.Speed", "validation_in_checkpoint.ValidationInCheckpoint"),
         )
     ),
