@@ -1,4 +1,4 @@
-"""A training that runs out of memory is tried once more with half the batches."""
+"""A training that runs out of memory continues with half the batches, as often as it takes."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from omegaconf import OmegaConf
 from unrolled.configuration import launch
 from unrolled.configuration.jobs import RESOLVED
 from unrolled.configuration.launch import _with_enough_memory
+from unrolled.errors import UserError
 
 CONFIG = {"data": {"max_tokens": 101, "module": {"max_tokens": 101}}, "trainer": {"accumulate_grad_batches": 3}}
 
@@ -33,23 +34,33 @@ def out_of_memory(times, problem=torch.OutOfMemoryError):
     return train, calls
 
 
-def test_it_is_tried_once_more_from_the_beginning(alone):
-    train, calls = out_of_memory(1)
-    done = _with_enough_memory(train, OmegaConf.create(CONFIG), Path("run"), resume=True)
-    assert (done, calls) == ({"status": "completed"}, [(101, True), (50, False)])
+@pytest.mark.parametrize("saved", [True, False])
+def test_it_continues_from_the_last_checkpoint_with_half_the_batches_and_again(alone, saved, tmp_path):
+    if saved:
+        (tmp_path / "checkpoints").mkdir()
+        (tmp_path / "checkpoints" / "last.ckpt").touch()
+    train, calls = out_of_memory(2)
+    done = _with_enough_memory(train, OmegaConf.create(CONFIG), tmp_path, resume=False)
+    assert (done, calls) == ({"status": "completed"}, [(101, False), (50, saved), (25, saved)])
 
 
 @pytest.mark.parametrize(
-    ("times", "problem", "tokens"),
-    [(2, torch.OutOfMemoryError, 101), (1, ValueError, 101), (1, torch.OutOfMemoryError, 1)],
-    ids=["twice", "another problem", "no smaller batch"],
+    ("data", "tries", "advice"),
+    [({}, 7, "data.max_length"), ({"max_tokens": 1}, 1, "data.max_length"), ({"stream": True}, 1, "data.stream_rows")],
 )
-def test_anything_else_is_an_error(alone, times, problem, tokens):
-    train, calls = out_of_memory(times, problem)
-    config = OmegaConf.merge(OmegaConf.create(CONFIG), {"data": {"max_tokens": tokens}})
-    with pytest.raises(problem):
-        _with_enough_memory(train, config, Path("run"), resume=False)
-    assert len(calls) == times
+def test_where_smaller_batches_do_not_help_that_is_said(alone, data, tries, advice, tmp_path):
+    train, calls = out_of_memory(100)
+    config = OmegaConf.merge(OmegaConf.create(CONFIG), {"data": data})
+    with pytest.raises(UserError, match=advice):
+        _with_enough_memory(train, config, tmp_path, resume=False)
+    assert len(calls) == tries  # 101 50 25 12 6 3 1
+
+
+def test_another_error_is_one(alone, tmp_path):
+    train, calls = out_of_memory(1, ValueError)
+    with pytest.raises(ValueError, match="by a test"):
+        _with_enough_memory(train, OmegaConf.create(CONFIG), tmp_path, resume=False)
+    assert len(calls) == 1
 
 
 def test_one_of_several_processes_leaves_it_to_the_one_that_started_it(alone, monkeypatch):

@@ -209,11 +209,12 @@ def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
 def halved(config: DictConfig) -> DictConfig:
     """``config`` with half the token budget, and twice the batches per update."""
     less = DictConfig(resolved(config))
-    for path in ("data.max_tokens", "data.module.max_tokens"):
-        OmegaConf.update(less, path, config.data.max_tokens // 2)
+    if "max_tokens" in config.data:
+        for path in ("data.max_tokens", "data.module.max_tokens"):
+            OmegaConf.update(less, path, config.data.max_tokens // 2)
     less.trainer.accumulate_grad_batches = 2 * config.trainer.accumulate_grad_batches
     for name in ("val_check_interval", "limit_train_batches"):
-        if isinstance(config.trainer[name], int):  # which counts batches
+        if isinstance(config.trainer.get(name), int):  # which counts batches
             less.trainer[name] = 2 * config.trainer[name]
     return less
 
