@@ -153,6 +153,7 @@ def start(arguments: list[str], folder: Path, pipe: int | None) -> int:
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.setpgid(0, 0)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets background jobs ignore it
         signal.signal(signal.SIGUSR2, lambda *_: None)  # somebody listens to it, as submitit does
         if pipe is not None:
             announce(pipe)

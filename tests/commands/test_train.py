@@ -68,7 +68,8 @@ def test_provenance_says_where_the_figures_come_from(trained):
     assert "model=cgru" in facts["command"]
     assert set(facts) >= {"command", "git", "python", "versions", "machine", "sha256"}
     assert facts["versions"]["torch"] == torch.__version__
-    texts = {f"{split}.{side}" for split in ("train", "val", "test") for side in ("source", "target")}
+    files = ("source", "target", "alignment")
+    texts = {f"{split}.{side}" for split in ("train", "val", "test") for side in files}
     assert set(facts["sha256"]) == texts | {"tokenizer.source", "tokenizer.target"}
     assert all(len(digest) == 64 for digest in facts["sha256"].values())
     if facts["git"] is not None:

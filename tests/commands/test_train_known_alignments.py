@@ -126,8 +126,8 @@ def test_a_mistake_in_an_alignment_file_is_one_line(change, words, text, tmp_pat
     [
         (["alignment=guide", "data.train_alignment=null"], ["data.train_alignment=FILE", "alignment.source=auto"]),
         (["alignment=guide", "data.train_alignment=no.talp"], ["no.talp", "no such file"]),
-        (["alignment=guide", "data.alignment_base=2"], ["data.alignment_base=2", "0 or 1"]),
-        (["alignment=guide", "alignment.source=giza"], ["alignment.source=giza", "given or auto"]),
+        (["alignment=guide", "data.alignment_base=2"], ["data.alignment_base=2", "from 0 to 1"]),
+        (["alignment=guide", "alignment.source=giza"], ["alignment.source=giza", "given, auto"]),
         (["alignment=guided"], ["alignment=guided", "guide"]),
         (["alignment=guide", "alignment/distance=cross"], ["alignment/distance=cross", "cross_entropy"]),
         (["alignment=guide", "alignment.weight=0"], ["alignment.weight=0"]),

@@ -13,6 +13,7 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from unittest.mock import patch
 
@@ -85,14 +86,20 @@ class Forked(Process):
 
 
 class ForkedModule(Process):
-    """``python -m MODULE``, as subprocess.Popen takes it; standard output and error are this process' own."""
+    """``python -m MODULE``, as subprocess.Popen takes it; standard output and error are this process' own.
 
-    def __init__(self, command: Sequence[str], *, env: Mapping[str, str]) -> None:
+    pass_fds: the file descriptors that stay open beside those three.
+    """
+
+    def __init__(self, command: Sequence[str], *, env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> None:
         python, flag, module = command
         assert (python, flag) == (sys.executable, "-m")
 
         def run() -> int:
             _connect(None, os.dup(1), os.dup(2))
+            for descriptor in set(range(3, 1024)) - set(pass_fds):
+                with suppress(OSError):
+                    os.close(descriptor)
             sys.modules.pop(module, None)  # which a fresh interpreter has not imported
             return _run(env, [module], runpy.run_module, module)
 

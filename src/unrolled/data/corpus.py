@@ -127,7 +127,7 @@ class CorpusText:
     @cached_property
     def hashes(self) -> dict[Path, str]:
         """SHA-256 of every text file."""
-        return {path: sha256(path) for path in set(self.text_files().values())}
+        return {path: sha256(path) for path in dict.fromkeys(self.text_files().values())}
 
     def split(self, name: str) -> Files:
         """The files of "train", "val" or "test"; UserError for another split."""
