@@ -55,7 +55,7 @@ SETTINGS: dict[str, list[str]] = {
         *["attention=coverage", "alignment=guide", "objective.doubly_stochastic=0.1", "callbacks.saving.steps=3"],
     ],
     "language model, one continuous text": [*STREAM, "callbacks.saving.steps=1", "data.max_tokens=200"],
-    "sweep of two jobs": [*TRANSLATOR, "callbacks.saving.steps=2", "-m", "seed=1,2", "sweep.dir=jobs"],
+    "sweep of two jobs": ["-m", *TRANSLATOR, "callbacks.saving.steps=2", "seed=1,2", "sweep.dir=jobs"],
     "two processes": [*TRANSLATOR, "callbacks.saving.steps=2", "hardware=ddp_cpu"],
 }
 SHARES = {"sweep of two jobs": 0.5, "two processes": 0.04}
