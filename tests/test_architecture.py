@@ -63,7 +63,7 @@ def test_every_command_has_a_door_and_nothing_else_is_in_src():
     assert [door.name for door in DOORS] == [command.name for command in COMMANDS]
     for door in DOORS:
         assert door.read_text(encoding="utf-8") == (
-            f'from unrolled.commands.{door.stem} import main\n\nif __name__ == "__main__":\n    main()\n'
+            f'from unrolled.__main__ import run\n\nif __name__ == "__main__":\n    run("{door.stem}")\n'
         )
 
 
@@ -128,8 +128,10 @@ def test_the_package_writes_nothing_to_stdout_by_print():
 
 
 def test_commands_are_one_screen():
+    """Below the docstring, which is what --help says."""
     for path in COMMANDS:
-        assert len(path.read_text(encoding="utf-8").splitlines()) <= 80, name(path)
+        docstring = tree(path).body[0].end_lineno
+        assert len(path.read_text(encoding="utf-8").splitlines()) - docstring <= 75, name(path)
 
 
 def test_there_are_no_files_for_odds_and_ends():

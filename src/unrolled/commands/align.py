@@ -1,7 +1,15 @@
-"""Word alignments of a parallel text, or of the two directions that another aligner found, as a Pharaoh file.
+"""Find the word alignments of a parallel text, as a Pharaoh file.
 
-python src/align.py source=a.en target=a.de > out.talp
-python src/align.py forward=FILE backward=FILE [symmetrization=intersection] > out.talp
+Usage:
+    python src/align.py source=FILE target=FILE > out.talp
+    python src/align.py forward=FILE backward=FILE > out.talp
+
+Examples:
+    python src/align.py source=a.en target=a.de > a.talp
+    python src/align.py source=a.en target=a.de symmetrization=intersection > a.talp
+    python src/align.py forward=en-de.A3.final backward=de-en.A3.final > a.talp
+
+The second form symmetrizes the two directions that another aligner has found.
 """
 
 import sys

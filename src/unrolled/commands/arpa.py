@@ -1,7 +1,15 @@
-"""The ARPA file of a run's n-gram model, and a run folder made from any ARPA file.
+"""Write an n-gram model as an ARPA file, or make a run folder from one.
 
-python src/arpa.py run=RUN > model.arpa
-python src/arpa.py file=model.arpa to=DIR       then: python src/score.py run=DIR < sentences
+Usage:
+    python src/arpa.py run=RUN > model.arpa
+    python src/arpa.py file=model.arpa to=DIR
+
+Examples:
+    python src/arpa.py run=RUN > model.arpa
+    python src/arpa.py run=RUN | gzip > model.arpa.gz
+    python src/arpa.py file=model.arpa.gz to=imported
+
+Such a folder is a run like any other: python src/score.py run=imported < sentences
 """
 
 import sys

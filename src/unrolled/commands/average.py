@@ -1,6 +1,14 @@
-"""The mean of a run's weights at several validations, as a new run.
+"""Average a run's weights over several validations, as a new run.
 
-python src/average.py run=RUN [which=best|last] [number=5]    then: python src/translate.py run=RUN/average-best-5
+Usage:
+    python src/average.py run=RUN [which=best|last] [number=5]
+
+Examples:
+    python src/average.py run=RUN
+    python src/average.py run=RUN which=last number=3
+    python src/translate.py run=RUN/average-best-5 < test.en > test.de
+
+It prints the new run's folder, such as RUN/average-best-5.
 """
 
 import json

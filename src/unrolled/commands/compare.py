@@ -1,6 +1,14 @@
-"""Compare the runs of a sweep: means and spread over seeds, significance, BLEU by length and reordering, sentences.
+"""Compare runs: means over seeds, significance, BLEU by length, sentences.
 
-python src/compare.py runs=DIR [baseline='{attention: bahdanau}']
+Usage:
+    python src/compare.py runs=DIR [baseline='{attention: bahdanau}']
+
+Examples:
+    python src/compare.py runs=outputs/sweeps/attention
+    python src/compare.py runs=outputs/sweeps/attention baseline='{attention: bahdanau}'
+    python src/compare.py runs='[RUN,RUN]' baseline=RUN output=tables
+
+Tables go to standard output, and with figures to a folder next to the runs.
 """
 
 import logging

@@ -1,7 +1,15 @@
-"""Score a run on one of its data's splits, or one Pharaoh file against another.
+"""Score a run on its validation or test set: BLEU, chrF, TER, AER.
 
-python src/evaluate.py run=RUN [split=test] [pictures=3 formats='[png,pdf]']
-python src/evaluate.py alignments=hyp.talp gold=gold.talp [gold_base=1]
+Usage:
+    python src/evaluate.py run=RUN [split=val] [name=value ...]
+    python src/evaluate.py alignments=FILE gold=FILE
+
+Examples:
+    python src/evaluate.py run=RUN
+    python src/evaluate.py run='[RUN,RUN]' split=val search.beam_size=10
+    python src/evaluate.py alignments=hyp.talp gold=gold.talp gold_base=1
+
+The second form is the alignment error rate of any two Pharaoh files.
 """
 
 import math

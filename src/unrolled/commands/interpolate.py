@@ -1,6 +1,14 @@
-"""The weights of a mixture of language models that make held-out text most likely, and the mixture's perplexity.
+"""Find the mixture of language models that held-out text likes best.
 
-python src/interpolate.py run='[LM,LM]' val=FILE [test=FILE]
+Usage:
+    python src/interpolate.py run='[LM,LM]' val=FILE [test=FILE]
+
+Examples:
+    python src/interpolate.py run='[LM,LM]' val=val.txt
+    python src/interpolate.py run='[LM,LM,LM]' val=val.txt test=test.txt
+    python src/interpolate.py run='[LM,LM]' val=val.txt test=test.txt context=text
+
+It prints the weights and the perplexity of each model and of the mixture; score.py takes the weights as mixture=...
 """
 
 import sys

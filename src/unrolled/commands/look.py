@@ -1,9 +1,15 @@
-"""The attention of a run, or of several side by side, as one page for a browser, without network or server.
+"""Show where a run looks, or several side by side, on a page for a browser.
 
-python src/look.py runs=RUN [output=FILE]
-python src/look.py runs='[A,B]' [output=FILE]
+Usage:
+    python src/look.py runs=RUN [output=FILE]
+    python src/look.py runs='[RUN,RUN]' [output=FILE]
 
-A run records its attention at every validation in attention.jsonl. How to read the page: docs/look.md.
+Examples:
+    python src/look.py runs=RUN
+    python src/look.py runs=RUN output=attention.html
+    python src/look.py runs='[RUN,RUN]' output=both.html
+
+A run records its attention at every validation. The page needs neither network nor server: docs/look.md.
 """
 
 import sys

@@ -1,8 +1,16 @@
-"""Score n-best lists with further models, tune the weight of each score, and choose the best again.
+"""Score n-best lists with further models, and choose the best again.
 
-python src/rescore.py nbest=FILE scorers='{lm: RUN}' [source=FILE]                        the lists with another figure
-python src/rescore.py nbest=FILE scorers='{lm: RUN}' [source=FILE] reference=FILE         tuned weights
-python src/rescore.py nbest=FILE scorers='{lm: RUN}' [source=FILE] weights='{logp: 1, lm: 0.2}'   best translations
+Usage:
+    python src/rescore.py nbest=FILE scorers='{name: RUN}' [source=FILE]
+    python src/rescore.py nbest=FILE scorers='{name: RUN}' [source=FILE] reference=FILE
+    python src/rescore.py nbest=FILE scorers='{name: RUN}' [source=FILE] weights='{logp: 1, name: 0.2}'
+
+Examples:
+    python src/rescore.py nbest=lists scorers='{lm: LM}' > lists.lm
+    python src/rescore.py nbest=lists.lm reference=val.de
+    python src/rescore.py nbest=lists.lm weights='{logp: 1, lm: 0.2}' > test.de
+
+The first form adds a figure to the lists, the second finds weights, the third prints the best translations.
 """
 
 import logging

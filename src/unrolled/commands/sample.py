@@ -1,4 +1,13 @@
-"""Sentences drawn from a language model: python src/sample.py run=LM [number=10] [search.temperature=0.7]"""
+"""Draw sentences from a language model.
+
+Usage:
+    python src/sample.py run=LM [name=value ...] > sentences
+
+Examples:
+    python src/sample.py run=LM
+    python src/sample.py run=LM number=100 search.temperature=0.7
+    python src/sample.py run=LM search.top_p=0.9 search.seed=2
+"""
 
 import sys
 

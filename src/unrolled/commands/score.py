@@ -1,8 +1,15 @@
-"""How likely runs find given text: language models its sentences, a translator its pairs.
+"""Print how likely runs find given text.
 
-python src/score.py run=LM < sentences [detail=tokens|words|corpus] [rank=true] [context=text]
-python src/score.py run='[LM,LM]' < sentences [mixture='[0.4,0.6]']               side by side, or mixed
-python src/score.py run=RUN source=FILE target=FILE [detail=tokens] [alignments=FILE] [weights=FILE.npz]
+Usage:
+    python src/score.py run=LM < sentences
+    python src/score.py run=RUN source=FILE target=FILE
+
+Examples:
+    python src/score.py run=LM detail=corpus context=text < test.txt
+    python src/score.py run='[LM,LM]' mixture='[0.4,0.6]' rank=true < sentences
+    python src/score.py run=RUN source=test.en target=test.de detail=tokens alignments=links.talp
+
+Language models score sentences, translators score pairs.
 """
 
 import sys

@@ -1,6 +1,16 @@
-"""Train, validate and test a model: python src/train.py model=cgru attention=gru_att
+"""Train, validate and test a model.
 
-Groups and options are in conf/; resume=RUN resumes a run. Figures go to stdout, everything else to the run folder.
+Usage:
+    python src/train.py [group=choice ...] [name=value ...]
+    python src/train.py -m [group=choice,choice ...] [name=value,value ...]
+    python src/train.py resume=RUN
+
+Examples:
+    python src/train.py model=cgru attention=gru_att
+    python src/train.py data=parallel_text data.train='[a.en,a.de]' data.val='[b.en,b.de]' data.test='[c.en,c.de]'
+    python src/train.py -m model=bahdanau,cgru attention=bahdanau,gru_att seed=1,2,3
+
+Figures go to standard output, everything else to the run folder. -m trains all combinations, one after the other.
 """
 
 from pathlib import Path

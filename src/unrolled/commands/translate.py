@@ -1,4 +1,13 @@
-"""Translate standard input, line by line: python src/translate.py run=RUN < in > out"""
+"""Translate standard input, line by line.
+
+Usage:
+    python src/translate.py run=RUN [name=value ...] < in > out
+
+Examples:
+    python src/translate.py run=RUN < test.en > test.de
+    python src/translate.py run='[RUN,RUN]' search.beam_size=10 < test.en > test.de
+    python src/translate.py run=RUN nbest=10 alignments=links.talp < test.en > lists
+"""
 
 import logging
 import sys

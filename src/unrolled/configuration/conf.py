@@ -3,7 +3,8 @@
 import re
 from pathlib import Path
 
-CONF = Path(__file__).resolve().parents[3] / "conf"
+_INSTALLED = Path(__file__).resolve().parents[1] / "conf"  # in a wheel
+CONF = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[3] / "conf"
 _TARGET = re.compile(r"^ *_target_: *([\w.]+)", re.MULTILINE)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from unrolled import __version__
 from unrolled.errors import UserError
 from unrolled.files import reading, write_text
 
@@ -52,10 +53,10 @@ def check_unchanged(folder: Path, names: Mapping[str, Path | str], found: Mappin
 
 def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:
     return {
-        "command": [sys.executable, *sys.argv],
+        "command": _command(),
         "git": _git(),
         "python": platform.python_version(),
-        "versions": {name: version(name) for name in PACKAGES},
+        "versions": {"unrolled": __version__} | {name: version(name) for name in PACKAGES},
         "machine": {
             "system": platform.platform(),
             "processor": _processor(),
@@ -67,13 +68,23 @@ def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:
     }
 
 
+def _command() -> list[str]:
+    program, *arguments = sys.argv
+    if program.startswith("unrolled "):  # the installed command, and what to do
+        return [*program.split(), *arguments]
+    return [sys.executable, program, *arguments]
+
+
 def _git() -> dict[str, Any] | None:
+    """The commit of the repository that this file belongs to; None for an installed package, wherever that is."""
     here = Path(__file__).resolve().parent
 
     def ask(*words: str) -> str:
         return subprocess.run(["git", *words], cwd=here, capture_output=True, text=True, check=True).stdout.strip()
 
     try:
+        if ask("ls-files", Path(__file__).name) == "":  # an environment within somebody else's repository
+            return None
         return {"commit": ask("rev-parse", "HEAD"), "dirty": bool(ask("status", "--porcelain"))}
     except (OSError, subprocess.CalledProcessError):
         return None
