@@ -122,6 +122,15 @@ def out_of_range() -> Iterator[Case]:
                 yield Case("switch" if isinstance(default, bool) else "number", script, [*chosen, f"{path}={value}"])
 
 
+def of_lightning() -> Iterator[Case]:
+    """Arguments of Lightning's Trainer that no file of conf/ has."""
+    for name in ("fast_dev_run", "barebones", "inference_mode", "sync_batchnorm", "enable_checkpointing"):
+        for value in [*SWITCHES, "false" if name == "enable_checkpointing" else "-1"]:
+            yield Case("switch", "train.py", [f"+trainer.{name}={value}"])
+    for value in ("abc", "5", "00:00:00:00", "-1:00:00:00", "99999999999:00:00:00", "1.5", "true", "[1]", "{hours: 1}"):
+        yield Case("number", "train.py", [f"trainer.max_time={value}"])
+
+
 def unknown_names() -> Iterator[Case]:
     """Choices and options that there are not."""
     groups = sorted({file.parent for file in CONF.rglob("*.yaml")} - {CONF})
@@ -253,7 +262,7 @@ def bad_paths() -> Iterator[Case]:
 def cases(seed: int = 1) -> list[Case]:
     """All of them, each kind in an order that the seed draws."""
     random_order = random.Random(seed)
-    made = [*out_of_range(), *unknown_names(), *wrong_types(), *missing_parts(), *bad_paths()]
+    made = [*out_of_range(), *of_lightning(), *unknown_names(), *wrong_types(), *missing_parts(), *bad_paths()]
     unique = list({str(case): case for case in made}.values())
     random_order.shuffle(unique)
     return unique

@@ -6,15 +6,16 @@ A chain is one training: it is started, killed at a moment that a seed chooses, 
 type, killed again, and at last left alone. Then weights, curves, translations and results must equal, byte by byte and
 figure by figure, those of the same training without any interruption.
 
-A kill is a signal. SIGKILL comes at once; SIGTERM, SIGINT and SIGUSR2 (what SLURM sends before it takes a machine back)
-let training save itself. It is sent at a random time, or aimed at a phase: some milliseconds after the process says
-that it reads data, trains, validates, writes a checkpoint, tests, or draws.
+A kill is a signal. SIGKILL comes at once; SIGTERM, SIGINT and SIGUSR2 let training save itself; SLURM sends SIGUSR2,
+then SIGTERM, and at last SIGKILL to all processes. It is sent at a random time, or aimed at a phase: some milliseconds
+after the process says that it reads data, trains, validates, writes a checkpoint, tests, draws, or writes results.
 
 Every training is a fork of this process, which has imported everything already. DIR/chains.jsonl keeps the chains that
 are done, so the same command continues after an interruption; DIR/table.md is the result.
 """
 
 import argparse
+import gc
 import json
 import os
 import random
@@ -55,6 +56,11 @@ SETTINGS: dict[str, list[str]] = {
         *["attention=coverage", "alignment=guide", "objective.doubly_stochastic=0.1", "callbacks.saving.steps=3"],
     ],
     "language model, one continuous text": [*STREAM, "callbacks.saving.steps=1", "data.max_tokens=200"],
+    "checkpoints by time, no validation": [
+        *[option for option in TRANSLATOR if "halve" not in option and "max_epochs" not in option],
+        *["callbacks.saving.minutes=0.0005", "trainer.max_steps=9", "trainer.check_val_every_n_epoch=9"],
+        "schedule=constant",
+    ],
     "sweep of two jobs": ["-m", *TRANSLATOR, "callbacks.saving.steps=2", "seed=1,2", "sweep.dir=jobs"],
     "two processes": [*TRANSLATOR, "callbacks.saving.steps=2", "hardware=ddp_cpu"],
 }
@@ -65,12 +71,14 @@ PHASES = ("data", "fit", "validation", "checkpoint", "test", "figures", "results
 PLACES = {"checkpoints/": "checkpoint", "/cache/": "data", "figures/": "figures", "attention.": "figures"}
 PLACES |= {"results.json": "results", "weights.safetensors": "results", "translations/": "results"}
 """What in the path of a file that is opened for writing, or renamed, belongs to which phase."""
-SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGUSR2")
+SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGUSR2", "SLURM")
+GRACE = 0.4
+"""Seconds between the signals of SLURM, which are minutes on a cluster, for trainings that take seconds."""
 CHANGING = {"run", "train/target_tokens_per_second", "peak_memory_mib"}
 LONGEST = 600
 """Seconds of one training, at most."""
-MOST = 8
-"""Kills of one chain, at most; after them it is left alone."""
+LEAST, MOST = 4, 12
+"""Kills of one chain that are tried; after them it is left alone."""
 
 
 class Shot(NamedTuple):
@@ -83,9 +91,10 @@ class Shot(NamedTuple):
 
 
 def warm() -> None:
-    """Import what trainings need, so that forks begin with it."""
+    """Import what trainings need, and read a configuration, so that forks begin with it."""
     import lightning
     import torch
+    from hydra import compose, initialize_config_dir
 
     import unrolled.commands.train
     import unrolled.configuration.build
@@ -97,6 +106,11 @@ def warm() -> None:
     assert lightning
     assert unrolled
     torch.set_num_threads(1)
+    with initialize_config_dir(str(Path(__file__).resolve().parents[2] / "conf"), version_base="1.3"):
+        compose("train", [*TRANSLATOR, *SETTINGS["known alignments, coverage"][-3:]])
+    gc.collect()
+    gc.disable()  # a collection in a fork would copy all that was imported
+    gc.freeze()
 
 
 def announce(pipe: int) -> None:
@@ -183,6 +197,11 @@ def orphans(group: int) -> bool:
     return True
 
 
+def signals(name: str) -> list[signal.Signals]:
+    """What is sent, one after the other."""
+    return [signal.SIGUSR2, signal.SIGTERM, signal.SIGKILL] if name == "SLURM" else [signal.Signals[name]]
+
+
 class Ended(NamedTuple):
     """How a training ended: its status as `os.waitstatus_to_exitcode`, whether it was shot, the phases it said."""
 
@@ -197,6 +216,7 @@ def run(arguments: list[str], folder: Path, shot: Shot | None = None) -> Ended:
     process = start(arguments, folder, writing)
     os.close(writing)
     fired = False
+    volley = [] if shot is None else signals(shot.signal)
     began, counts = time.monotonic(), Counter[str]()
     due = None if shot is None or shot.phase is not None else began + shot.delay
     while True:
@@ -214,9 +234,10 @@ def run(arguments: list[str], folder: Path, shot: Shot | None = None) -> Ended:
                 counts[PHASES[byte]] += 1
             if shot is not None and shot.phase and due is None and counts[shot.phase] >= shot.number:
                 due = time.monotonic() + shot.delay
-        if shot is not None and not fired and due is not None and time.monotonic() >= due:
-            os.kill(process, getattr(signal, shot.signal))
-            fired = True
+        if shot is not None and volley and due is not None and time.monotonic() >= due:
+            sign = volley.pop(0)
+            (os.killpg if shot.signal == "SLURM" and sign == signal.SIGKILL else os.kill)(process, sign)
+            fired, due = True, due + GRACE
         if time.monotonic() - began > LONGEST:
             os.killpg(process, signal.SIGKILL)
             raise TimeoutError(f"{folder}: {arguments} has not ended in {LONGEST} s after {shot}")
@@ -231,15 +252,18 @@ class Whole(NamedTuple):
 
 
 def shots(draw: random.Random, whole: Whole) -> Iterator[Shot]:
-    """The kills of one chain."""
-    for _ in range(draw.randint(1, MOST)):
+    """The kills of one chain: at any time, or aimed at phases, mostly in the order of the phases."""
+    phases: list[str | None] = [phase for phase in PHASES if whole.phases[phase]]
+    aims = draw.choices([*phases, None], k=draw.randint(LEAST, MOST))
+    if draw.random() < 0.8:  # else few would hit the first phases, which are over when a later one has been hit
+        aims.sort(key=lambda phase: (phase is None, PHASES.index(phase or "data")))
+    for done, phase in enumerate(aims):
         how = draw.choice(SIGNALS)
-        if not whole.phases or draw.random() < 0.3:
+        if phase is None:
             yield Shot(how, None, 0, draw.uniform(0, 0.8 * whole.seconds))
         else:
-            phase = draw.choice(sorted(whole.phases))
             # early ones, as each resumed training says fewer
-            number = min(draw.randint(1, whole.phases[phase]) for _ in range(2))
+            number = min(draw.randint(1, whole.phases[phase]) for _ in range(3 + done))
             yield Shot(how, phase, number, draw.expovariate(1 / 0.005))
 
 

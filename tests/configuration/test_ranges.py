@@ -58,9 +58,7 @@ def test_every_number_of_lightnings_trainer_has_a_range():
         for name, parameter in inspect.signature(lightning.Trainer).parameters.items()
         if any(kind in str(parameter.annotation) for kind in ("int", "float", "bool"))
     }
-    elsewhere = {"devices", "precision", "logger", "fast_dev_run", "max_time", "barebones", "strategy", "plugins"}
-    elsewhere |= {"enable_checkpointing", "enable_progress_bar", "enable_autolog_hparams", "inference_mode"}
-    elsewhere |= {"sync_batchnorm", "accelerator"}
+    elsewhere = {"devices", "precision", "logger", "strategy", "plugins", "enable_progress_bar", "accelerator"}
     assert {name for name in numbers if name.partition(".")[2] not in elsewhere} <= set(OPTIONS)
 
 
@@ -77,6 +75,12 @@ def test_what_conf_writes_is_within_its_range():
         ({"trainer": {"max_steps": float("nan")}}, "trainer.max_steps=nan: give a whole number from 1, or -1"),
         ({"trainer": {"limit_test_batches": 0}}, "trainer.limit_test_batches=0: give a share such as 0.5"),
         ({"trainer": {"val_check_interval": 1.5}}, "trainer.val_check_interval=1.5: give a share such as 0.5"),
+        ({"trainer": {"max_time": "90"}}, "trainer.max_time=90: give DD:HH:MM:SS"),
+        ({"trainer": {"max_time": 5}}, "trainer.max_time=5: give DD:HH:MM:SS"),
+        ({"trainer": {"max_time": "00:00:00:00"}}, "trainer.max_time=00:00:00:00: give DD:HH:MM:SS"),
+        ({"trainer": {"max_time": "99999999999:00:00:00"}}, "trainer.max_time=99999999999:00:00:00: give"),
+        ({"trainer": {"fast_dev_run": 2}}, "trainer.fast_dev_run=2: give false; it leaves no results: take debug"),
+        ({"trainer": {"barebones": True}}, "trainer.barebones=true: give false; a run needs"),
         ({"optimizer": {"betas": [0.9, 1.0]}}, "optimizer.betas=[0.9, 1.0]: give two of them, each a number from 0"),
         ({"cache": None}, "cache=null: give a name"),
         ({"nbest": 0}, "nbest=0: give a whole number from 1"),
@@ -86,6 +90,11 @@ def test_what_is_out_of_range_is_refused(config, said):
     with pytest.raises(UserError) as caught:
         check_options(OmegaConf.create(config), "translate")
     assert str(caught.value).startswith(said)
+
+
+def test_what_is_within_its_range_is_not_refused():
+    check_options(OmegaConf.create({"trainer": {"max_time": "00:01:30:00", "fast_dev_run": False}}), "train")
+    check_options(OmegaConf.create({"trainer": {"max_time": None, "barebones": False}}), "train")
 
 
 def test_an_option_of_one_command_means_another_thing_in_others():

@@ -4,6 +4,7 @@ Our own options are also checked by the class that takes them, for use from Pyth
 (`Grammar`, `Aligner`). The ranges of Lightning's and PyTorch's options are only here.
 """
 
+import re
 from dataclasses import dataclass, replace
 
 from omegaconf import DictConfig, ListConfig, OmegaConf
@@ -41,6 +42,31 @@ class Batches:
         return "a share such as 0.5, 1.0 for all, or a whole number of batches from 1"
 
 
+class Duration:
+    """A time as Lightning writes it, longer than none; or no limit."""
+
+    def __contains__(self, value: object) -> bool:
+        written = isinstance(value, str) and re.fullmatch(r"\d{1,5}:\d\d:\d\d:\d\d", value)
+        return value is None or (bool(written) and any(digit in "123456789" for digit in str(value)))
+
+    def __str__(self) -> str:
+        return "DD:HH:MM:SS, days, hours, minutes and seconds, such as 00:01:30:00; or null"
+
+
+@dataclass(frozen=True)
+class Only:
+    """The value without which a run could not be completed, and what to do ``instead`` of another."""
+
+    value: bool
+    instead: str
+
+    def __contains__(self, value: object) -> bool:
+        return value is self.value
+
+    def __str__(self) -> str:
+        return f"{str(self.value).lower()}; {self.instead}"
+
+
 @dataclass(frozen=True)
 class TwoNumbers:
     """Two values, each of them ``allowed``."""
@@ -71,6 +97,7 @@ OPTIONS: dict[str, Allowed] = {
     "sweep.dir": Name(),
     "trainer.max_epochs": LIMIT,
     "trainer.min_epochs": NULL_OR_WHOLE,
+    "trainer.max_time": Duration(),
     "trainer.max_steps": Numbers(least=1, whole=True, also=(-1,)),
     "trainer.min_steps": NULL_OR_WHOLE,
     "trainer.num_nodes": POSITIVE_WHOLE,
@@ -92,6 +119,12 @@ OPTIONS: dict[str, Allowed] = {
     "trainer.use_distributed_sampler": FLAG,
     "trainer.detect_anomaly": FLAG,
     "trainer.benchmark": OneOf((True, False, None)),
+    "trainer.inference_mode": FLAG,
+    "trainer.sync_batchnorm": FLAG,
+    "trainer.enable_autolog_hparams": FLAG,
+    "trainer.enable_checkpointing": Only(True, "a run needs its checkpoints: leave them on"),
+    "trainer.fast_dev_run": Only(False, "it leaves no results: take debug=quick for a trial of everything"),
+    "trainer.barebones": Only(False, "a run needs its checkpoints and curves: omit it"),
     # models and attentions
     "model.embedding_size": SIZE,
     "model.encoder_size": SIZE,
