@@ -17,13 +17,14 @@ from unrolled.models.attention import (
     GRUAttention,
     PooledGRUAttention,
 )
-from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, MeanContextDecoder, RNNsearchDecoder
+from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, DL4MTDecoder, MeanContextDecoder, RNNsearchDecoder
 from unrolled.models.fast import attention as fast_attention
 
 C = 8
 FAST_ATTENTIONS = {"bahdanau": BahdanauAttention, "gru_att": GRUAttention}
 FAST_DECODERS = {
     "cgru": (CGRUDecoder, {}),
+    "dl4mt": (DL4MTDecoder, {}),
     "rnnsearch": (RNNsearchDecoder, {}),
     "bahdanau-gru": (BahdanauDecoder, {"cell": "gru"}),
     "bahdanau-gru_reset_after": (BahdanauDecoder, {"cell": "gru_reset_after"}),

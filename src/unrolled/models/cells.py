@@ -10,7 +10,7 @@ Every cell has the same methods, so that they are interchangeable:
 * ``state[0]`` is the output h, ``(B, H)``;
 * ``unroll(inputs, state)``: all steps, as fast as we can; ``unroll_plainly`` is its definition.
 
-All biases are on the input side, once.
+All biases are on the input side, once; only ``GRUResetAfterTwoBiases`` has a second.
 """
 
 from collections.abc import Callable
@@ -173,7 +173,7 @@ class GRUResetAfter(Cell):
 
     @override
     def kernel(self) -> CellKernel:
-        return GRUResetAfterKernel(self.recurrent.weight)
+        return GRUResetAfterKernel(*self.recurrent.parameters())
 
     @override
     def unroll(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
@@ -183,9 +183,21 @@ class GRUResetAfter(Cell):
     def unroll_by_torch(self, inputs: Tensor, state: CellState) -> tuple[Tensor, CellState]:
         """``unroll`` by the function behind nn.GRU, which requires a second bias."""
         (s,) = state
-        weights = [self.input.weight, self.recurrent.weight, self.input.bias, torch.zeros_like(self.input.bias)]
+        second = torch.zeros_like(self.input.bias) if self.recurrent.bias is None else self.recurrent.bias
+        weights = [self.input.weight, self.recurrent.weight, self.input.bias, second]
         outputs, last = torch.gru(inputs, s.unsqueeze(0), weights, True, 1, 0.0, self.training, False, True)
         return outputs, (last.squeeze(0),)
+
+
+class GRUResetAfterTwoBiases(GRUResetAfter):
+    """`GRUResetAfter` with a bias of the recurrent product too, so that the reset gate acts on it (cuDNN's GRU).
+
+    candidate = tanh(W x + b + r * (U s + b')). dl4mt's REC2 has b' and no b.
+    """
+
+    def __init__(self, *, input_size: int, hidden_size: int) -> None:
+        super().__init__(input_size=input_size, hidden_size=hidden_size)
+        self.recurrent = nn.Linear(hidden_size, 3 * hidden_size)  # U_r, U_z, U and b'
 
 
 class LSTMCell(Cell):

@@ -16,7 +16,7 @@ from typing_extensions import override
 
 from unrolled.errors import UserError
 from unrolled.models.attention import Attention
-from unrolled.models.cells import GRUResetAfter, GRUResetBefore, make_cell
+from unrolled.models.cells import GRUResetAfter, GRUResetAfterTwoBiases, GRUResetBefore, make_cell
 from unrolled.models.encoder import mean_annotation
 from unrolled.models.fast.decoder import (
     BahdanauDecoderKernel,
@@ -145,6 +145,17 @@ class CGRUDecoder(Decoder):
             return None
         project = LinearKernel(self.rec2.input.weight, self.rec2.input.bias)
         return CGRUDecoderKernel(rec1, attention, project, rec2), s
+
+
+class DL4MTDecoder(CGRUDecoder):
+    """The conditional GRU as dl4mt's gru_cond_layer and Theano-Nematus have it: REC2's bias is inside the reset gate.
+
+    (10) becomes tanh(W c_j + r_j * (U s'_j + b)), where ``CGRUDecoder`` has b beside W c_j. For imported weights.
+    """
+
+    def __init__(self, *, embedding_size: int, annotation_size: int, size: int, attention: Attention | None) -> None:
+        super().__init__(embedding_size=embedding_size, annotation_size=annotation_size, size=size, attention=attention)
+        self.rec2 = GRUResetAfterTwoBiases(input_size=annotation_size, hidden_size=size)
 
 
 class BahdanauDecoder(Decoder):

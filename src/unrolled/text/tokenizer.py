@@ -187,11 +187,16 @@ class WordTokenizer:
     @classmethod
     def load(cls, folder: Path) -> "WordTokenizer":
         """Read what `save` wrote. Only a line feed ends a word: other line breaks may occur within one."""
-        text = (folder / cls.FILE).read_bytes().decode()
+        return cls(cls._read(folder / cls.FILE))
+
+    @staticmethod
+    def _read(path: Path) -> list[str]:
+        """The words but the special ones."""
+        text = path.read_bytes().decode()
         words = text.removesuffix("\n").split("\n")
         if not text.endswith("\n") or words[: len(SPECIALS)] != [*SPECIALS] or len(set(words)) < len(words):
             raise ValueError(f"a vocabulary begins with {' '.join(SPECIALS)} and has every word once")
-        return cls(words[len(SPECIALS) :])
+        return words[len(SPECIALS) :]
 
 
 def at_spaces(line: str) -> list[str]:
@@ -205,7 +210,9 @@ def at_spaces(line: str) -> list[str]:
 
 def load_tokenizer(folder: Path) -> Tokenizer:
     """The tokenizer in ``folder``, of whichever kind. UserError if there is none, or a damaged one."""
-    for kind in (SentencePieceTokenizer, WordTokenizer):
+    from unrolled.text.subwords import SubwordTokenizer  # which is a kind of `WordTokenizer`
+
+    for kind in (SentencePieceTokenizer, WordTokenizer, SubwordTokenizer):
         if (folder / kind.FILE).exists():
             with reading(folder / kind.FILE):
                 return kind.load(folder)
