@@ -67,8 +67,9 @@ class Cell(NamedTuple):
     options: tuple[str, ...] = ()
     corpus: str = "greek-nt"
     recipe: str = "ours"
-    updates: int = 150
+    updates: int = 150  # at most
     whole: bool = False  # go on after the unigram level is left
+    to_the_best: bool = False  # go on until an epoch brings no better validation loss
 
 
 def size(number: int) -> tuple[str, ...]:
@@ -104,8 +105,10 @@ def cells() -> Iterator[Cell]:
         yield Cell("size, tied", f"{number}", (*size(number), "model.tied_target_embeddings=true", *small))
     for recipe in ("before", "ours"):
         yield Cell("experiment", recipe, EXPERIMENT, corpus="multi30k", recipe=recipe, updates=60, whole=True)
+    for recipe in ("dl4mt", "before", "ours"):  # its own optimiser; clipping at 1 is ours too
+        yield Cell("dl4mt's optimiser", recipe, ("optimizer=adadelta",), recipe=recipe, updates=426, whole=True)
     for corpus in CORPORA:
-        yield Cell("two epochs", corpus, corpus=corpus, updates=0, whole=True)
+        yield Cell("two epochs", corpus, corpus=corpus, updates=20_000, whole=True, to_the_best=True)
 
 
 def configuration(cell: Cell, data: Path, cache: Path) -> Any:
@@ -151,7 +154,8 @@ def train(cell: Cell, config: Any, data: DataModule) -> dict[str, Any]:
     optimizer = instantiate(config.optimizer)(model.parameters())
     validation, unigram = validation_part(data)
     loader = data.train_dataloader()
-    updates = cell.updates or 2 * len(loader)
+    epoch = len(loader)
+    every = max(EVERY, epoch // 20) if cell.to_the_best else EVERY
     curve: list[tuple[int, float]] = []
     start = time.process_time()
     for number, batch in enumerate(repeated(loader), start=1):
@@ -160,17 +164,30 @@ def train(cell: Cell, config: Any, data: DataModule) -> dict[str, Any]:
         (loss.objective / loss.tokens).backward()
         nn.utils.clip_grad_norm_(model.parameters(), config.trainer.gradient_clip_val)
         optimizer.step()
-        if number % EVERY == 0 or number == updates:
+        if number % every == 0 or number == cell.updates:
             curve.append((number, round(validation_loss(model, validation), 4)))
             left = leaves_unigram_level(curve[-1][1], unigram)
-            if number >= updates or (left and not cell.whole):
+            if number >= cell.updates or (left and not cell.whole):
+                break
+            if cell.to_the_best and number - best(curve)[0] > epoch:
                 break
     return {
         "unigram": round(unigram, 4),
-        "updates_an_epoch": len(loader),
+        "updates_an_epoch": epoch,
         "cpu_seconds": round(time.process_time() - start),
         "curve": curve,
     }
+
+
+def best(curve: list[tuple[int, float]]) -> tuple[int, float]:
+    """The update with the lowest validation loss, and that loss."""
+    return min(curve, key=lambda point: point[1])
+
+
+def share_of_the_way(line: dict[str, Any], epochs: int = 2) -> float:
+    """How much of the way from the unigram level to the best validation loss is gone after some epochs."""
+    after = [loss for number, loss in line["curve"] if number <= epochs * line["updates_an_epoch"]]
+    return (line["unigram"] - min(after)) / (line["unigram"] - best(line["curve"])[1])
 
 
 def repeated(loader: Any) -> Iterator[Any]:
@@ -202,6 +219,19 @@ def table(lines: list[dict[str, Any]]) -> str:
         rows.append(
             f"| {line['axis']} | `{line['name']}` | {line['unigram']:.2f} | {found or f'**not in {last}**'} "
             f"| {loss:.2f} | {last} | {line['updates_an_epoch']} |"
+        )
+    return "\n".join(rows)
+
+
+def table_of_the_way(lines: list[dict[str, Any]]) -> str:
+    """For the trainings to the best validation loss: where it lies, and how much of the way two epochs go."""
+    rows = ["| text | unigram level | best loss | after updates | an epoch has | of the way within one epoch | two |"]
+    rows.append("|---|---|---|---|---|---|---|")
+    for line in lines:
+        update, loss = best(line["curve"])
+        rows.append(
+            f"| `{line['name']}` | {line['unigram']:.2f} | {loss:.2f} | {update} | {line['updates_an_epoch']} "
+            f"| {share_of_the_way(line, 1):.0%} | {share_of_the_way(line):.0%} |"
         )
     return "\n".join(rows)
 
@@ -261,7 +291,10 @@ def main() -> None:
     lines = read(args.output)
     if args.figure:
         figure(lines, args.figure)
-    print(table(lines))
+    ways = [line for line in lines if line["axis"] == "two epochs"]
+    print(table([line for line in lines if line not in ways]))
+    if ways:
+        print("\n" + table_of_the_way(ways))
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import unrolled
-from unrolled.data.reorder.grammar import ORDERS, Grammar, Pair, generate, translate, write_corpus
+from unrolled.data.generated import Pair, write_corpus
+from unrolled.data.reorder.grammar import ORDERS, Grammar, generate, pairs_of_splits, translate
 from unrolled.data.reorder.tree import grow
 from unrolled.data.reorder.words import SMALLEST, Word, invent
 from unrolled.errors import UserError
@@ -298,10 +299,11 @@ def checksums(folder: Path) -> dict[str, str]:
 
 
 def test_the_files_are_the_same_in_another_process_with_another_hash_seed(tmp_path):
-    write_corpus(tmp_path / "here", Grammar(pairs=70, validation_pairs=7, test_pairs=5))
+    write_corpus(tmp_path / "here", pairs_of_splits(Grammar(pairs=70, validation_pairs=7, test_pairs=5)))
     code = (
-        "import sys; from pathlib import Path; from unrolled.data.reorder.grammar import Grammar, write_corpus;"
-        "write_corpus(Path(sys.argv[1]), Grammar(pairs=70, validation_pairs=7, test_pairs=5))"
+        "import sys; from pathlib import Path; from unrolled.data.generated import write_corpus;"
+        "from unrolled.data.reorder.grammar import Grammar, pairs_of_splits;"
+        "write_corpus(Path(sys.argv[1]), pairs_of_splits(Grammar(pairs=70, validation_pairs=7, test_pairs=5)))"
     )
     package = Path(unrolled.__file__).parents[1]
     environment = os.environ | {"PYTHONHASHSEED": "7", "PYTHONPATH": str(package)}
@@ -312,7 +314,7 @@ def test_the_files_are_the_same_in_another_process_with_another_hash_seed(tmp_pa
 
 def test_the_files_hold_what_generate_gives(tmp_path):
     grammar = Grammar(pairs=11, validation_pairs=7, test_pairs=5, max_length=30)
-    write_corpus(tmp_path, grammar)
+    write_corpus(tmp_path, pairs_of_splits(grammar))
     for split in SPLITS:
         pairs = list(generate(grammar, split))
         lines = {

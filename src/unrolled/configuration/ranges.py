@@ -228,7 +228,15 @@ OPTIONS: dict[str, Allowed] = {
 """The allowed values of each option, in every configuration that has it; ``translate nbest``: only in that command."""
 
 ALIGNER = ("iterations", "p0", "tension", "alpha")
-CHECKED_WHERE_TAKEN = ("data.grammar.", *ALIGNER, "search.temperature", "search.top_", "rank", "trainer.devices")
+CHECKED_WHERE_TAKEN = (
+    "data.grammar.",
+    "data.demo.",
+    *ALIGNER,
+    "search.temperature",
+    "search.top_",
+    "rank",
+    "trainer.devices",
+)
 """Prefixes of options that are checked only where they are used: by `Grammar`, `Aligner`, `Sampling` and so on."""
 
 ABSENT = object()

@@ -44,7 +44,7 @@ def _slot(name: str, prefix: str = "", *offered: str, base: str | None = None) -
     return Slot(name, frozenset(f"{prefix}{each}" for each in offered), base)
 
 
-_CORPUS = _slot("corpus", "unrolled.data.corpus.", "MonolingualText", "ParallelText", "Reorder")
+_CORPUS = _slot("corpus", "unrolled.data.corpus.", "Demo", "MonolingualText", "ParallelText", "Reorder")
 _TOKENIZER = _slot("tokenizer", "unrolled.text.tokenizer.", "SentencePiece", "Words")
 _OURS = "unrolled.training.callbacks."
 _CALLBACKS = (
@@ -108,6 +108,7 @@ SLOTS: Mapping[str, Slot] = {
     "data.module": _slot("data", "unrolled.data.module.", "DataModule"),
     "data.corpus": _CORPUS,
     "data.grammar": _CORPUS,
+    "data.demo": _CORPUS,
     "data.module.corpus": _CORPUS,
     "tokenizer": _TOKENIZER,
     "data.module.tokenizer": _TOKENIZER,

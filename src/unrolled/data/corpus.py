@@ -1,19 +1,23 @@
 """What a corpus is: the text files of its three splits, and their lines."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from unrolled.alignment.links import Links, read_alignments
+from unrolled.data.demo.draw import DemoOptions, draw
+from unrolled.data.generated import Pair, write_corpus
 from unrolled.data.kept import keep
-from unrolled.data.reorder.grammar import Grammar, write_corpus
+from unrolled.data.reorder.grammar import Grammar, pairs_of_splits
 from unrolled.errors import UserError, check_choice
 from unrolled.text.lines import read_lines, sha256
 
 SPLITS = ("train", "val", "test")
+
+Options = TypeVar("Options")
 
 
 @dataclass(frozen=True)
@@ -93,15 +97,35 @@ class Reorder:
 
     def files(self, cache: Path) -> dict[str, Files]:
         """The files of train, val and test, written if they are not in ``cache`` yet."""
-        key = hashlib.sha256(repr(astuple(self._grammar)).encode())
-        for program in sorted(Path(__file__).with_name("reorder").glob("*.py")):  # another grammar is another corpus
-            key.update(program.read_bytes())
-        folder = cache / "reorder" / key.hexdigest()[:32]
-        keep(folder, lambda partial: write_corpus(partial, self._grammar))
-        return {
-            split: Files(folder / f"{split}.source", folder / f"{split}.target", folder / f"{split}.align")
-            for split in SPLITS
-        }
+        return _generated(cache, "reorder", self._grammar, pairs_of_splits)
+
+
+class Demo:
+    """English sentences from templates, German translations and gold alignments; options: `demo.draw.DemoOptions`."""
+
+    source_language, target_language = "English", "German"
+
+    def __init__(self, **options: object) -> None:
+        self._options = DemoOptions(**options)  # type: ignore[arg-type]
+
+    def files(self, cache: Path) -> dict[str, Files]:
+        """The files of train, val and test, written if they are not in ``cache`` yet."""
+        return _generated(cache, "demo", self._options, draw)
+
+
+def _generated(
+    cache: Path, name: str, options: Options, pairs: Callable[[Options], Iterable[tuple[str, Pair]]]
+) -> dict[str, Files]:
+    """The files of a corpus that the programs and word lists in ``data/NAME`` generate, or of the cache."""
+    key = hashlib.sha256(repr(astuple(options)).encode())  # type: ignore[call-overload]
+    for program in sorted(Path(__file__).with_name(name).glob("*.[pt][yx]*")):  # another program is another corpus
+        key.update(program.read_bytes())
+    folder = cache / name / key.hexdigest()[:32]
+    keep(folder, lambda partial: write_corpus(partial, pairs(options)))
+    return {
+        split: Files(folder / f"{split}.source", folder / f"{split}.target", folder / f"{split}.align")
+        for split in SPLITS
+    }
 
 
 class CorpusText:

@@ -6,10 +6,9 @@ the rules of ORDERS below. docs/reorder.md shows examples.
 
 import random
 from collections.abc import Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 
+from unrolled.data.generated import SPLITS, Pair
 from unrolled.data.reorder.tree import SHORTEST, Phrase, grow
 from unrolled.data.reorder.words import SMALLEST, Word, invent
 from unrolled.errors import Numbers, UserError, check, check_choice
@@ -44,7 +43,6 @@ NESTED: Order = HEAD_FINAL | {
 }
 ORDERS = {"none": SOURCE_ORDER, "local": LOCAL, "head_final": HEAD_FINAL, "nested": NESTED}
 
-SPLITS = ("test", "val", "train")  # in the order in which they are drawn
 PAIRS = Numbers(least=1, most=10**8, whole=True)
 RANGES = {
     "pairs": PAIRS,
@@ -99,15 +97,6 @@ class Grammar:
         check_choice("data.grammar.reordering", self.reordering, ORDERS)
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A sentence pair with its gold word alignment: 0-based (source position, target position), sorted."""
-
-    source: list[str]
-    target: list[str]
-    links: list[tuple[int, int]]
-
-
 def _read_source(phrase: Phrase, source: list[str]) -> None:
     """Append the source words of a phrase, and note their positions in the tree."""
     for role in SOURCE_ORDER[phrase.kind]:
@@ -159,7 +148,7 @@ def translate(clauses: list[Phrase], order: Order) -> Pair:
     return pair
 
 
-def _splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
+def pairs_of_splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
     """The pairs of all splits with the names of their splits: test, then validation, then training set."""
     words: dict[str, list[Word]] = invent(
         seed=grammar.seed,
@@ -193,23 +182,8 @@ def generate(grammar: Grammar, split: str) -> Iterator[Pair]:
     Raises `UserError` if the grammar is too small for that many different sentences.
     """
     check_choice("split", split, SPLITS)
-    for name, pair in _splits(grammar):
+    for name, pair in pairs_of_splits(grammar):
         if name == split:
             yield pair
         elif SPLITS.index(name) > SPLITS.index(split):
             return
-
-
-def write_corpus(folder: Path, options: Grammar) -> None:
-    """Write SPLIT.source, SPLIT.target and SPLIT.align (links as `i-j`), one pair per line, for train, val and test."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with ExitStack() as stack:
-        files = {
-            (split, side): stack.enter_context((folder / f"{split}.{side}").open("w", encoding="utf-8", newline="\n"))
-            for split in SPLITS
-            for side in ("source", "target", "align")
-        }
-        for split, pair in _splits(options):
-            files[split, "source"].write(" ".join(pair.source) + "\n")
-            files[split, "target"].write(" ".join(pair.target) + "\n")
-            files[split, "align"].write(" ".join(f"{i}-{j}" for i, j in pair.links) + "\n")

@@ -1,0 +1,50 @@
+"""Draws the sentence pairs of the demo corpus: every template equally often, no English sentence twice."""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from unrolled.data.demo.sentence import fill, templates
+from unrolled.data.generated import SPLITS, Pair
+from unrolled.errors import Numbers, UserError, check
+
+PAIRS = Numbers(least=1, most=10**7, whole=True)
+PATIENCE = 2000  # draws without a new sentence, after which the templates count as exhausted
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    """How much of the demo corpus is drawn; a mistake raises `UserError` with one line.
+
+    pairs, validation_pairs, test_pairs: the sizes of the splits. seed: of the sentences. Validation and test set do not
+    depend on ``pairs``.
+    """
+
+    pairs: int = 12_000
+    validation_pairs: int = 500
+    test_pairs: int = 500
+    seed: int = 1
+
+    def __post_init__(self) -> None:
+        """Refuse values that make no sense."""
+        for name in ("pairs", "validation_pairs", "test_pairs"):
+            check(f"data.demo.{name}", getattr(self, name), PAIRS)
+        check("data.demo.seed", self.seed, Numbers(least=0, most=2**63, whole=True))
+
+
+def draw(options: DemoOptions) -> Iterator[tuple[str, Pair]]:
+    """The pairs of all splits with the names of their splits: test, then validation, then training set."""
+    rng = random.Random(f"{options.seed} demo")
+    seen: set[str] = set()
+    sizes = {"test": options.test_pairs, "val": options.validation_pairs, "train": options.pairs}
+    for split in SPLITS:
+        for _ in range(sizes[split]):
+            for _ in range(PATIENCE):
+                pair = fill(rng.choice(templates()), rng)
+                sentence = " ".join(pair.source)
+                if sentence not in seen:
+                    break
+            else:
+                raise UserError(f"data=demo: there are no more different sentences after {len(seen)}: lower the pairs")
+            seen.add(sentence)
+            yield split, pair
