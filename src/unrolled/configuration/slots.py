@@ -10,6 +10,7 @@ import inspect
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, NamedTuple
@@ -160,6 +161,18 @@ def trust(packages: str | Iterable[str] | None) -> None:
             whose = "this project's own" if name.partition(".")[0] == PROJECT else "Python's own library"
             raise UserError(f"trust={name}: this is {whose}, of which a run folder may name no more than is offered")
     _trusted[:] = names
+
+
+@contextmanager
+def trusting(packages: str | Iterable[str] | None) -> Iterator[None]:
+    """`trust` during the block; None changes nothing."""
+    before = trusted()
+    try:
+        if packages is not None:
+            trust(packages)
+        yield
+    finally:
+        _trusted[:] = before
 
 
 def trusted() -> list[str]:

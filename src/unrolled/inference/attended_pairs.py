@@ -31,6 +31,10 @@ class AttendedPair(NamedTuple):
     """The same for the target."""
     memory_norms: Tensor | None = None
     """``(T, S)``, see `unrolled.models.attended`."""
+    memory: Tensor | None = None
+    """``(T, S, X)``, the memory of each source position after each step; None without one, or if not asked for."""
+    gates: dict[str, Tensor] | None = None
+    """By name ``(T, S, X)``, the gates of the memory; {} without gates, None if not asked for."""
 
 
 def word_links(pair: AttendedPair) -> Links:
@@ -49,15 +53,19 @@ def attend(
     *,
     device: torch.device,
     max_tokens: int,
+    inside: bool = False,
 ) -> list[AttendedPair]:
-    """For each line and its translation (text or ids), the pieces and the attention weights under forced decoding."""
+    """For each line and its translation (text or ids), the pieces and the attention weights under forced decoding.
+
+    ``inside``: with memory and gates.
+    """
     ids_of = [target_tokenizer.encode([target])[0] if isinstance(target, str) else target for target in targets]
     pairs: dict[int, AttendedPair] = {}
     for batch in pair_batches(source_tokenizer.encode(sources), ids_of, max_tokens=max_tokens):
         ids = batch.to(device)
         assert ids.source is not None
         assert ids.source_lengths is not None
-        weights, norms = attended(model, ids.source, ids.source_lengths, ids.target_in)
+        found = attended(model, ids.source, ids.source_lengths, ids.target_in, inside=inside)
         for row, line in enumerate(ids.index.tolist()):
             source = ids.source[row, : int(ids.source_lengths[row])].tolist()
             target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
@@ -68,9 +76,11 @@ def attend(
             pairs[line] = AttendedPair(
                 source=source_tokenizer.pieces(source),
                 target=pieces,
-                weights=weights[real].float().cpu(),
+                weights=found.weights[real].float().cpu(),
                 source_words=source_tokenizer.words_of_pieces(sources[line]),
                 target_words=words,
-                memory_norms=None if norms is None else norms[real].cpu(),
+                memory_norms=None if found.memory_norms is None else found.memory_norms[real].cpu(),
+                memory=None if found.memory is None else found.memory[real].cpu(),
+                gates=None if found.gates is None else {name: gate[real].cpu() for name, gate in found.gates.items()},
             )
     return [pairs[line] for line in range(len(sources))]

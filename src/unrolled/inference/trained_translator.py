@@ -101,10 +101,17 @@ class TrainedTranslator:
                 scored[line] = list(zip(target_tokenizer.pieces(ids[: len(row)]), row, strict=True))
         return [scored[line] for line in range(len(sources))]
 
-    def attend(self, sources: Sequence[str], targets: Sequence[str] | Sequence[Sequence[int]]) -> list[AttendedPair]:
+    def attend(
+        self,
+        sources: Sequence[str],
+        targets: Sequence[str] | Sequence[Sequence[int]],
+        *,
+        inside: bool = False,
+    ) -> list[AttendedPair]:
         """The pieces and attention weights of each pair under forced decoding; targets are text or ids from search.
 
-        Several members give the mean of their weights only. UserError: members that cut the source differently.
+        inside: with memory and gates. Several members give the mean of their weights only. UserError: members that cut
+        the source differently.
         """
         first = self.members[0].source_tokenizer
         if any(member.source_tokenizer.sha256 != first.sha256 for member in self.members):
@@ -118,6 +125,7 @@ class TrainedTranslator:
                 targets,
                 device=self.device,
                 max_tokens=self.max_tokens,
+                inside=inside and len(self.members) == 1,
             )
             for member in self.members
         ]

@@ -1,46 +1,94 @@
-"""Where a translator looks under forced decoding, and how large its memory is at each source position.
+"""Where a translator looks under forced decoding, what its attention remembers at each source position, and its gates.
 
 Letters: B batch, T target length, S source length, X size of a position's memory.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 
+from unrolled.models.attention import Attention, Nested
 from unrolled.models.translator import Translator
 
 
 class Attended(NamedTuple):
-    """Weights and memory norms of the attention at each of the T steps."""
+    """What the attention did at each of the T steps."""
 
     weights: Tensor
     """``(B, T, S)``"""
     memory_norms: Tensor | None
     """``(B, T, S)``: ||v_ij||, v_ij the memory of source position j after step i; None without a memory."""
+    memory: Tensor | None = None
+    """``(B, T, S, X)``: v_ij; None without a memory, or if it was not asked for."""
+    gates: dict[str, Tensor] | None = None
+    """By name ``(B, T, S, X)``: what the memory's gates were in step i; {} without gates, None if not asked for."""
 
 
-def attended(model: Translator, source: Tensor, source_lengths: Tensor, target_in: Tensor) -> Attended:
+def attended(
+    model: Translator, source: Tensor, source_lengths: Tensor, target_in: Tensor, *, inside: bool = False
+) -> Attended:
     """Step by step, from ``source (B, S)``, CPU ``source_lengths (B,)`` and ``target_in (B, T)`` beginning with <s>.
 
-    Padding has weight 0, and a meaningless norm.
+    Padding has weight 0, and a meaningless memory. ``inside``: with memory and gates, which take X times the room.
     """
     decoder = model.decoder
     state = decoder.start(*model.encode(source, source_lengths))
     embeddings = model.embedding_dropout(model.target_embedding(target_in))
-    weights, norms = [], []
-    for projected in decoder.project(embeddings).unbind(1):
-        _, alpha, state = decoder.advance(projected, state)
-        weights.append(alpha)
-        norms.append(position_norms(decoder.memory(state)))
-    known = [norm for norm in norms if norm is not None]
-    return Attended(torch.stack(weights, dim=1), torch.stack(known, dim=1) if known else None)
+    weights, norms, memories = [], [], []
+    with _noting_gates(model.attention if inside else None) as gates:
+        for projected in decoder.project(embeddings).unbind(1):
+            _, alpha, state = decoder.advance(projected, state)
+            weights.append(alpha)
+            norms.append(position_norms(decoder.memory(state)))
+            memories.append(position_memory(decoder.memory(state)) if inside else None)
+    names = gates[0] if gates else {}
+    return Attended(
+        torch.stack(weights, dim=1),
+        _stacked(norms),
+        _stacked(memories),
+        {name: torch.stack([step[name].float() for step in gates], dim=1) for name in names} if inside else None,
+    )
+
+
+def _stacked(steps: list[Tensor | None]) -> Tensor | None:
+    known = [step for step in steps if step is not None]
+    return torch.stack(known, dim=1) if known else None
 
 
 def position_norms(memory: tuple[Any, ...]) -> Tensor | None:
-    """The L2 norm ``(B, S)`` of the memory of each source position; None if ``memory`` has nothing per position.
+    """The L2 norm ``(B, S)`` of `position_memory`."""
+    by_position = position_memory(memory)
+    return None if by_position is None else torch.linalg.vector_norm(by_position, dim=-1)
+
+
+def position_memory(memory: tuple[Any, ...]) -> Tensor | None:
+    """The memory ``(B, S, X)`` of each source position, float32; None if ``memory`` has nothing per position.
 
     A tensor with a position dimension is ``(B, S, X)``; gru_att_pooled's pool ``(B, X)`` belongs to no position.
     """
     by_position = [tensor for tensor in memory if tensor.dim() == 3]
-    return torch.linalg.vector_norm(torch.cat(by_position, dim=-1).float(), dim=-1) if by_position else None
+    return torch.cat(by_position, dim=-1).float() if by_position else None
+
+
+@contextmanager
+def _noting_gates(attention: Any) -> Iterator[list[dict[str, Tensor]]]:
+    """The gates of every step that ``attention`` makes during the block."""
+    noted: list[dict[str, Tensor]] = []
+    if not isinstance(attention, Attention):
+        yield noted
+        return
+    step = attention.step
+
+    def noting(query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        context, weights, following = step(query, prepared, state)
+        noted.append(attention.gates(query, prepared, state, weights))
+        return context, weights, following
+
+    attention.step = noting  # type: ignore[method-assign]
+    try:
+        yield noted
+    finally:
+        del attention.step

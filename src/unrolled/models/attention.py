@@ -44,6 +44,13 @@ class Attention(nn.Module):
         """``step`` with a hand-written backward pass, or None. Change both together."""
         return None
 
+    def gates(self, query: Tensor, prepared: Nested, state: Nested, weights: Tensor) -> dict[str, Tensor]:
+        """The gates ``(N, S, A)`` of the memory in the step from ``state`` that gave ``weights``, by name, to look at.
+
+        Not part of ``step``; {} for an attention without gates.
+        """
+        return {}
+
 
 def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor, Tensor]:
     """Soft-max over the valid positions, and the weighted annotations.
@@ -198,6 +205,13 @@ class GRUAttention(Attention):
         return context, weights, (v,)
 
     @override
+    def gates(self, query: Tensor, prepared: Nested, state: Nested, weights: Tensor) -> dict[str, Tensor]:
+        (v,) = state
+        products = add(self.query(query), prepared[0])[..., : 2 * self.size] + self.recurrent_gates(v)
+        r, z = torch.sigmoid(products).chunk(2, dim=-1)
+        return {"reset": r, "update": z}
+
+    @override
     def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
         weights = (layer.weight for layer in (self.query, self.recurrent_gates, self.recurrent, self.energy))
         return GRUAttentionKernel(*weights, *prepared, *state)
@@ -250,6 +264,13 @@ class PooledGRUAttention(Attention):
         pooled = torch.bmm(weights.to(v.dtype).unsqueeze(1), v).squeeze(1).to(v.dtype)
         return context, weights, (v, pooled)
 
+    @override
+    def gates(self, query: Tensor, prepared: Nested, state: Nested, weights: Tensor) -> dict[str, Tensor]:
+        _, pooled = state
+        of_step = self.query(query)[..., : 2 * self.size] + self.recurrent_gates(pooled)
+        r, z = torch.sigmoid(add(of_step, prepared[0][..., : 2 * self.size])).chunk(2, dim=-1)
+        return {"reset": r, "update": z}
+
 
 class CoverageAttention(Attention):
     """Attention with a neural coverage vector updated by a GRU (Tu et al. 2016, section 3, "with gating").
@@ -296,3 +317,10 @@ class CoverageAttention(Attention):
         candidate = tanh(candidate + self.recurrent(r * coverage))
         coverage = torch.lerp(coverage, candidate.to(coverage.dtype), u.to(coverage.dtype))
         return context, weights, (coverage,)
+
+    @override
+    def gates(self, query: Tensor, prepared: Nested, state: Nested, weights: Tensor) -> dict[str, Tensor]:
+        (coverage,) = state
+        inputs = self.update_weight(weights.unsqueeze(-1)) + add(self.update_query(query), prepared[1])
+        r, u = torch.sigmoid(inputs[..., : 2 * self.coverage_size] + self.recurrent_gates(coverage)).chunk(2, dim=-1)
+        return {"reset": r, "update": u}

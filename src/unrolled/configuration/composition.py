@@ -1,0 +1,101 @@
+"""A command's configuration composed inside a program or notebook, which finds Hydra as it was before."""
+
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hydra import compose, initialize_config_dir
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+
+from unrolled.configuration.checks import check_choices
+from unrolled.configuration.conf import CONF
+from unrolled.configuration.mistakes import users_mistake
+from unrolled.configuration.ranges import check_options
+from unrolled.configuration.values import resolved
+from unrolled.errors import UserError
+
+
+def options_of(values: Mapping[str, Any]) -> list[str]:
+    """{"seed": 3, "data.train": ["a b", "c"]} -> seed=3, data.train=['a b','c']; a value None is null."""
+    return [f"{name}={_written(value)}" for name, value in values.items()]
+
+
+def _written(value: Any) -> str:
+    """A value in Hydra's grammar: text always in quotes, so that nothing in it has a meaning."""
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{_written(each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ",".join(map(_written, value)) + "]"
+    if isinstance(value, str | Path):
+        text = str(value)
+        if "\n" in text or "${" in text:
+            raise UserError(f"{text!r:.80}: an option's value is one line, without ${{...}}")
+        # of backslashes only those before a quote count, and so they are doubled
+        return "'" + re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text) + "'"
+    raise UserError(f"{value!r:.80} is no option's value: give text, a number, true or false, a list or a dictionary")
+
+
+@contextmanager
+def one_line() -> Iterator[None]:
+    """UserError instead of what Hydra and OmegaConf raise at a user's mistake; any other error as it is."""
+    try:
+        yield
+    except UserError:
+        raise
+    except Exception as problem:
+        line = users_mistake(problem)
+        if line is None:
+            raise
+        if several := re.match(r"Ambiguous value for argument '(.*?)' 1\.", line):
+            line = f"{several[1]}: one value at a time; several are a loop in Python, or a sweep by train.py -m"
+        raise UserError(line) from problem
+
+
+@contextmanager
+def composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
+    """conf/``command``.yaml with ``options`` as on the command line, checked; Hydra knows them during the block.
+
+    UserError: an option that does not exist, or that has no such value.
+    """
+    for option in options:
+        if not isinstance(option, str):
+            raise UserError(f"{option!r:.80}: an option is text such as 'model=cgru'")
+    singleton = HydraConfig.instance()
+    before = singleton.cfg
+    try:
+        with one_line():
+            with initialize_config_dir(str(CONF), job_name=command, version_base="1.3"):
+                config = compose(command, list(options), return_hydra_config=True)
+            with read_write(config.hydra.runtime), open_dict(config.hydra.runtime):
+                config.hydra.runtime.output_dir = os.path.abspath(config.hydra.run.dir)
+            singleton.set_config(config)
+            with open_dict(config):
+                del config["hydra"]
+            check_choices(config)
+            check_options(config, command)
+            yield config
+    finally:
+        singleton.cfg = before
+
+
+def composed(command: str, options: Sequence[str] = ()) -> DictConfig:
+    """The same with all interpolations resolved, for use after the block; a copy of its own for every caller."""
+    values: dict[str, Any] = _composed(command, tuple(options), os.getcwd())
+    return DictConfig(OmegaConf.create(values))
+
+
+@lru_cache(maxsize=64)  # a composition takes a tenth of a second, and a notebook asks for the same ones
+def _composed(command: str, options: tuple[str, ...], folder: str) -> Any:
+    with composing(command, options) as config:
+        return resolved(config)
