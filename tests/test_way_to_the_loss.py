@@ -44,7 +44,7 @@ def to_the_loss(folder: Path, *, plainly: bool) -> Watch:
         ):
             train(folder, *TINY_RUN)
 
-    return watched(("commands/train.py", "train"), "Objective.training_step", "Translator.__init__", run)
+    return watched(("api/training_job.py", "train_in"), "Objective.training_step", "Translator.__init__", run)
 
 
 def to_the_hypothesis(folder: Path, run: Path) -> Watch:

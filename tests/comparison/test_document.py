@@ -14,7 +14,7 @@ from support.handmade_runs import run
 from unrolled.comparison.document import Heading, Paragraph, Picture, Table, markdown
 from unrolled.comparison.document import html as to_html
 from unrolled.comparison.groups import compare
-from unrolled.comparison.tables import comma_separated, p_value, summary
+from unrolled.comparison.tables import comma_separated, group_rows, p_value, summary
 from unrolled.figures.band_curves import bands_figure
 from unrolled.figures.formats import save_figure
 from unrolled.metrics.bands import Band
@@ -58,7 +58,7 @@ def test_comma_separated_values_are_whole():
     comparison = compare(
         [run("a", lr=0, bleu=20 / 3), run("b", lr=1, bleu=30.0), run('odd, "name"', lr=2, status="diverged")]
     )
-    rows = list(csv.DictReader(comma_separated(comparison, {}).splitlines()))
+    rows = list(csv.DictReader(comma_separated(group_rows(comparison, {})).splitlines()))
     assert [float(row["test/bleu mean"]) for row in rows[:2]] == [20 / 3, 30.0]
     assert [row["status"] for row in rows] == ["completed", "completed", "diverged"]
     assert rows[2]["folders"] == 'odd, "name"'

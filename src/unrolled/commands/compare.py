@@ -13,32 +13,20 @@ Tables go to standard output, and with figures to a folder next to the runs.
 
 import logging
 import sys
-from pathlib import Path
 
 from omegaconf import DictConfig
 
-from unrolled.comparison.groups import compare
-from unrolled.comparison.report import Report, comparison_folder, notices
-from unrolled.comparison.translations import read_translations
-from unrolled.configuration.build import text_of
+from unrolled.api.compared_runs import compare_by
 from unrolled.configuration.command import command
-from unrolled.configuration.values import load_runs, resolved
+from unrolled.configuration.values import resolved
 
 log = logging.getLogger(__name__)
 
 
 @command("compare")
 def main(config: DictConfig) -> None:
-    options = resolved(config)
-    runs = load_runs(options["runs"])
-    report = Report(**{name: options[name] for name in ("bootstrap", "randomization", "sentences", "edges")})
-    comparison = compare(runs, options["baseline"])
-    translated, unread = read_translations(comparison, lambda run: text_of(str(run)), align=options["align"])
-    lines = [*notices(comparison), *unread]
-    for line in lines:
-        log.warning("%s", line)
-    folder = Path(str(options["output"])) if options["output"] else comparison_folder(runs)
-    sys.stdout.write(report.write(folder, comparison, translated, lines))
-    if options["baseline"] is None and translated is not None and len(translated.groups) > 1:
-        log.info("p-values need a baseline: %s", translated.groups[0].named())
-    log.info("written to %s", folder)
+    found = compare_by(resolved(config), write=True)
+    sys.stdout.write(found.text)
+    if found.baseline is not None:
+        log.info("p-values need a baseline: %s", found.baseline)
+    log.info("written to %s", found.folder)

@@ -70,11 +70,16 @@ def markdown(title: str, blocks: Sequence[Block]) -> str:
 
 def html(title: str, blocks: Sequence[Block]) -> str:
     """One page with embedded pictures; all text is taken literally."""
-    body = "\n".join(map(_html, blocks))
+    body = fragment(blocks)
     return (
         f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
         f"<style>\n{STYLE}\n</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n{body}\n</body>\n</html>\n"
     )
+
+
+def fragment(blocks: Sequence[Block]) -> str:
+    """The blocks as part of a page, without a style of its own."""
+    return "\n".join(map(_html, blocks))
 
 
 def _markdown(block: Block) -> str:

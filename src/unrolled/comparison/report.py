@@ -5,11 +5,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from unrolled.comparison import tables
-from unrolled.comparison.document import Block, Heading, Paragraph, Picture, Table, html, markdown
+from unrolled.comparison.document import Block, Heading, Paragraph, Picture, Table, fragment, html, markdown
 from unrolled.comparison.groups import BLEU, MEASURES, Comparison, Group
-from unrolled.comparison.tables import Pairs
+from unrolled.comparison.tables import Pairs, Rows
 from unrolled.comparison.translated import Translated
 from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
 from unrolled.figures.formats import save_figure
@@ -46,6 +47,21 @@ LENGTHS = (1, 2, 5, 10, 20, 50)
 SHARES = (0.02, 0.05, 0.1, 0.2)
 
 
+class Written(NamedTuple):
+    """What is in the files of a comparison: rows are dictionaries, in full precision."""
+
+    text: str
+    """The tables for a terminal."""
+    groups: Rows
+    """comparison.csv"""
+    tests: Rows
+    """significance.csv"""
+    by_number: Rows
+    """BLEU by length and reordering."""
+    fragment: str
+    """comparison.html, without its style."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Report:
     """Writes the files of a comparison.
@@ -69,8 +85,10 @@ class Report:
         if edges is not None and (not isinstance(edges, list) or any(edge not in WHOLE for edge in edges)):
             raise UserError(f"edges={edges}: give whole numbers of words, such as [0,11,21,31]")
 
-    def write(self, folder: Path, comparison: Comparison, translated: Translated | None, notices: Sequence[str]) -> str:
-        """Write the files to ``folder``, with ``notices`` for the reader; returns the tables for a terminal."""
+    def write(
+        self, folder: Path, comparison: Comparison, translated: Translated | None, notices: Sequence[str]
+    ) -> Written:
+        """Write the files to ``folder``, with ``notices`` for the reader; returns what is in them."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
             for name in OPTIONAL:
@@ -88,19 +106,22 @@ class Report:
             blocks += [Paragraph(P_VALUES.format(baseline=comparison.baseline.label, **samples))]
             blocks += [Heading(f"Each run against {comparison.baseline.label}"), tables.tests(pairs)]
             shown += f"\nagainst {comparison.baseline.label}\n" + _text(tables.tests(pairs))
-            write_text(folder / "significance.csv", tables.tests_comma_separated(pairs))
+            write_text(folder / "significance.csv", tables.comma_separated(tables.test_rows(pairs)))
         if notices:
             blocks += [Heading("Notes"), *map(Paragraph, notices)]
+        by_number = []
         if translated is not None:
             for name, what, bands in self._bands(translated):
+                by_number += tables.band_rows(bands, what)
                 caption = BANDS.format(what=what, samples=self.bootstrap)
                 caption += FOUND if what == REORDERING and translated.found else ""
                 blocks += _figure(folder / f"{name}.png", what, bands, caption)
             blocks += self._sentences(comparison, translated)
-        write_text(folder / "comparison.csv", tables.comma_separated(comparison, pairs))
+        groups = tables.group_rows(comparison, pairs)
+        write_text(folder / "comparison.csv", tables.comma_separated(groups))
         write_text(folder / "comparison.md", markdown(TITLE, blocks))
         write_text(folder / "comparison.html", html(TITLE, blocks))
-        return shown
+        return Written(shown, groups, tables.test_rows(pairs), by_number, fragment(blocks))
 
     def _pairs(self, comparison: Comparison, translated: Translated | None) -> Pairs:
         baseline = comparison.baseline

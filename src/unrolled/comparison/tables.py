@@ -100,38 +100,49 @@ def sentence(example: Sentence) -> Table:
     return Table([f"line {example.line}", "", "chrF"], rows, left=2, prose=True)
 
 
-def comma_separated(comparison: Comparison, pairs: Pairs) -> str:
+Rows = list[dict[str, Any]]
+
+
+def group_rows(comparison: Comparison, pairs: Pairs) -> Rows:
     """All figures in full precision, named as in results.json: a row per group, then one for each omitted run."""
     names = list(comparison.groups[0].values)
-    head = [*names, "status", "runs", "seeds", "folders"]
-    head += [f"{measure.name} {what}" for measure in MEASURES for what in ("mean", "standard deviation")]
-    head += [f"{metric} p {kind}" for metric in ("bleu", "chrf") for kind in P_VALUES]
-    rows = []
+    rows: Rows = []
     for group in comparison.groups:
-        row: list[Any] = [*group.values.values(), "completed", len(group.runs)]
-        row += [" ".join(str(run.seed) for run in group.runs), "; ".join(str(run.folder) for run in group.runs)]
+        row: dict[str, Any] = {**group.values, "status": "completed", "runs": len(group.runs)}
+        row["seeds"] = " ".join(str(run.seed) for run in group.runs)
+        row["folders"] = "; ".join(str(run.folder) for run in group.runs)
         for measure in MEASURES:
-            row += group.spread(measure.name) or (None, None)
-        row += [p_value(pairs, group.label, kind, metric) for metric in ("bleu", "chrf") for kind in P_VALUES]
+            mean, deviation = group.spread(measure.name) or (None, None)
+            row |= {f"{measure.name} mean": mean, f"{measure.name} standard deviation": deviation}
+        for metric in ("bleu", "chrf"):
+            row |= {f"{metric} p {kind}": p_value(pairs, group.label, kind, metric) for kind in P_VALUES}
         rows.append(row)
+    empty = dict.fromkeys(rows[0])
     for run, why in comparison.left_out:
-        rows.append([*("" for _ in names), why, "", run.seed, run.folder])
-    return _csv([head, *(row + [None] * (len(head) - len(row)) for row in rows)])
+        facts = {"status": why, "runs": "", "seeds": run.seed, "folders": str(run.folder)}
+        rows.append(empty | dict.fromkeys(names, "") | facts)
+    return rows
 
 
-def tests_comma_separated(pairs: Pairs) -> str:
-    """`tests` in full precision."""
-    head = ["group", "seed", "metric", *PairedScores._fields]
-    rows = [
-        [label, seed, metric, *scores]
+def test_rows(pairs: Pairs) -> Rows:
+    """`tests` in full precision, a row for each metric."""
+    return [
+        {"group": label, "seed": seed, "metric": metric, **scores._asdict()}
         for label, seeds in pairs.items()
         for seed, metrics in seeds.items()
         for metric, scores in metrics.items()
     ]
-    return _csv([head, *rows])
 
 
-def _csv(rows: Sequence[Sequence[Any]]) -> str:
+def band_rows(bands: Mapping[str, Sequence[Band]], what: str) -> Rows:
+    """`by_number` in full precision, a row for each system and group of sentences."""
+    return [{"by": what, "group": label, **band._asdict()} for label, of_label in bands.items() for band in of_label]
+
+
+def comma_separated(rows: Rows) -> str:
+    """``rows`` with a head."""
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows)
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(rows[0])
+    writer.writerows(row.values() for row in rows)
     return text.getvalue()

@@ -29,6 +29,8 @@ from unrolled.training.ranks import end_with_parent, is_first
 # Seconds in which the first of several processes has said a mistake that all make, and has had the others ended
 SAID = 30.0
 
+# Loggers of libraries, of which only warnings are shown
+CHATTERS = ("lightning.pytorch", "lightning.fabric", "fontTools", "sacrebleu")
 # Warnings of libraries that no user of the scripts can act on
 LIBRARY_NOTICES = (
     ".*exists and is not empty.*",  # the run folder, which holds config.yaml already
@@ -107,7 +109,7 @@ def _prepare_process(job: str = "") -> None:
     """Log to stderr, with lines marked by the ``job`` if several run at once."""
     form = f"%(asctime)s {job}%(message)s"
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=form, datefmt="%H:%M:%S", force=bool(job))
-    for chatter in ("lightning.pytorch", "lightning.fabric", "fontTools", "sacrebleu"):
+    for chatter in CHATTERS:
         logging.getLogger(chatter).setLevel(logging.WARNING)
     for notice in LIBRARY_NOTICES:
         warnings.filterwarnings("ignore", notice)

@@ -17,7 +17,7 @@ from unrolled.configuration.conf import CONF
 from unrolled.configuration.mistakes import users_mistake
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.values import resolved
-from unrolled.errors import UserError
+from unrolled.errors import UserError, nearest
 
 
 def options_of(values: Mapping[str, Any]) -> list[str]:
@@ -46,6 +46,15 @@ def _written(value: Any) -> str:
     raise UserError(f"{value!r:.80} is no option's value: give text, a number, true or false, a list or a dictionary")
 
 
+def known(options: Sequence[str], names: Sequence[str], where: str) -> list[str]:
+    """The ``options``. UserError: one whose first word is not among ``names``, as it would have no effect there."""
+    for option in options:
+        name = str(option).lstrip("+~").partition("=")[0]
+        if name.partition(".")[0].partition("/")[0].partition("@")[0] not in names:
+            raise UserError(f"{option}: {where}(...) takes other options{nearest(name, names)}")
+    return list(options)
+
+
 @contextmanager
 def one_line() -> Iterator[None]:
     """UserError instead of what Hydra and OmegaConf raise at a user's mistake; any other error as it is."""
@@ -59,7 +68,7 @@ def one_line() -> Iterator[None]:
             raise
         if several := re.match(r"Ambiguous value for argument '(.*?)' 1\.", line):
             line = f"{several[1]}: one value at a time; several are a loop in Python, or a sweep by train.py -m"
-        raise UserError(line) from problem
+        raise UserError(line) from None  # in a notebook the causes would be several screens of Hydra's code
 
 
 @contextmanager
@@ -77,6 +86,7 @@ def composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
         with one_line():
             with initialize_config_dir(str(CONF), job_name=command, version_base="1.3"):
                 config = compose(command, list(options), return_hydra_config=True)
+            singleton.set_config(config)  # which the name of the run folder asks
             with read_write(config.hydra.runtime), open_dict(config.hydra.runtime):
                 config.hydra.runtime.output_dir = os.path.abspath(config.hydra.run.dir)
             singleton.set_config(config)

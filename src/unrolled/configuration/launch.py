@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from omegaconf import DictConfig
 
@@ -36,27 +36,48 @@ Train = Callable[..., dict[str, Any]]
 """(configuration, run folder, resume=...) -> the figures of results.json; called in the process that trains."""
 
 
-def launch(train: Train, config: DictConfig) -> float | None:
-    """Call ``train`` for what the command line asks for: a new run, the rest of a run, a run again, a job of a sweep.
+class Ended(NamedTuple):
+    """How what was asked for has ended."""
 
-    Returns the value for a sweeper. SystemExit: a single run that did not complete.
+    config: DictConfig
+    """Of the run that was trained, wherever it came from."""
+    results: dict[str, Any]
+    """What results.json holds."""
+    already: bool = False
+    """Whether there was nothing left to train."""
+    original: Path | None = None
+    """The run that it repeats."""
+
+
+def launch(train: Train, config: DictConfig) -> float | None:
+    """`carry_out` for a command, which shows what is known without training, and how a run differs from its original.
+
+    Returns the value for a sweeper. SystemExit: a single run that did not complete. KeyboardInterrupt: an interruption.
     """
+    config, results, already, original = carry_out(train, config)
+    if already:
+        show_results(results)
+        return value(config, results)
+    if results["status"] == "interrupted":
+        interrupted(config)
+    if original is not None:
+        show_results(compared(original, Path(config.run_folder)))
+    if results["status"] != "completed" and not in_sweep():
+        sys.exit(1)
+    return value(config, results)
+
+
+def carry_out(train: Train, config: DictConfig) -> Ended:
+    """Call ``train`` for what ``config`` asks for: a new run, the rest of a run, a run again, a job of a sweep."""
     config, resume, results, original = this_job(config)
     check_parts(config)
     check_options(config, "train")  # of the run that is resumed or reproduced
     folder = Path(config.run_folder)
-    if results is not None:  # there is nothing left to train
-        show_results(results)
-        return value(config, results)
+    if results is not None:
+        return Ended(config, results, already=True)
     with _lock_of(folder):
         results = _with_enough_memory(train, config, folder, resume=resume)
-    if results["status"] == "interrupted":
-        interrupted(config)
-    if original is not None:
-        show_results(compared(original, folder))
-    if results["status"] != "completed" and not in_sweep():
-        sys.exit(1)
-    return value(config, results)
+    return Ended(config, results, original=original)
 
 
 def _lock_of(folder: Path) -> AbstractContextManager[None]:

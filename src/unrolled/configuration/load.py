@@ -39,18 +39,25 @@ def load_translator(config: DictConfig) -> TrainedTranslator:
                 f"run={run} has another target vocabulary than run={runs[0]}: an ensemble needs one; train both on the "
                 "same data with the same tokenizer=..."
             )
-    cuts = {member.source_tokenizer.sha256 for member in members}
-    if len(cuts) > 1 and OmegaConf.select(config, "search.coverage_penalty"):
-        raise UserError("run=[...]: these runs cut the source differently: omit search.coverage_penalty")
-    return TrainedTranslator(
+    translator = TrainedTranslator(
         members=members,
         target_tokenizer=targets[0],
-        search=build_search(config, targets[0]) if "search" in config else Greedy(),
+        search=Greedy(),
         mean=instantiate(config.ensemble),
         device=torch.device(device),
         max_tokens=config.max_tokens,
         precision=config.precision,
     )
+    return searching(translator, config) if "search" in config else translator
+
+
+def searching(translator: TrainedTranslator, config: DictConfig) -> TrainedTranslator:
+    """``translator`` with the search, precision and size of batches of ``config``. UserError: they do not fit."""
+    cuts = {member.source_tokenizer.sha256 for member in translator.members}
+    if len(cuts) > 1 and OmegaConf.select(config, "search.coverage_penalty"):
+        raise UserError("run=[...]: these runs cut the source differently: omit search.coverage_penalty")
+    search = build_search(config, translator.target_tokenizer)
+    return replace(translator, search=search, max_tokens=config.max_tokens, precision=config.precision)
 
 
 def load_language_model(config: DictConfig) -> TrainedLanguageModel:

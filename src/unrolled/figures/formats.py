@@ -1,5 +1,7 @@
 """Writing figures to files, without changing matplotlib's global state."""
 
+import base64
+import io
 import warnings
 from collections.abc import Iterable
 from pathlib import Path
@@ -30,13 +32,31 @@ def save_figure(figure: "Figure", path: Path) -> None:
 
     A reader sees the old file or the new one, never half of it. A PDF is vector graphics with embedded fonts.
     """
+    with appearing(path) as partial:
+        _draw(figure, partial, path.suffix[1:])
+
+
+def png(figure: "Figure") -> bytes:
+    """``figure`` as the bytes of a PNG file."""
+    content = io.BytesIO()
+    _draw(figure, content, "png")
+    return content.getvalue()
+
+
+def embedded(picture: bytes) -> str:
+    """A PNG file as part of an HTML page."""
+    return (
+        f'<img src="data:image/png;base64,{base64.b64encode(picture).decode("ascii")}" alt="" style="max-width:100%">'
+    )
+
+
+def _draw(figure: "Figure", to: Path | io.BytesIO, form: str) -> None:
     from matplotlib import rc_context
 
-    embedded = rc_context({"pdf.fonttype": 42})  # TrueType, which publishers accept
-    with appearing(path) as partial, warnings.catch_warnings(), embedded:
+    embedded_fonts = rc_context({"pdf.fonttype": 42})  # TrueType, which publishers accept
+    with warnings.catch_warnings(), embedded_fonts:
         warnings.filterwarnings("ignore", message="Glyph .* missing from")  # visible as a box in its place
         warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
-        form = path.suffix[1:]
         # in a PDF only the cells are pixels
         dpi = 600 if form == "pdf" else "figure"
-        figure.savefig(partial, format=form, dpi=dpi, bbox_inches="tight", pad_inches=0.08)
+        figure.savefig(to, format=form, dpi=dpi, bbox_inches="tight", pad_inches=0.08)

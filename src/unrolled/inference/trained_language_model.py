@@ -5,10 +5,12 @@ from dataclasses import dataclass
 
 import torch
 
+from unrolled.data.batch import make_source_batch
 from unrolled.data.loader import encode_sentences
 from unrolled.inference.precision import autocast
 from unrolled.inference.scored_pieces import Pieces
 from unrolled.models.language_model import LanguageModel
+from unrolled.search.sampling import Sampling
 from unrolled.text.tokenizer import Tokenizer
 
 
@@ -40,3 +42,10 @@ class TrainedLanguageModel:
                 end = length - 1  # with </s>, without <s>
                 scored[line] = list(zip(self.tokenizer.pieces(ids[:end]), row[:end], strict=True))
         return [scored[line] for line in range(len(lines))]
+
+    def sample(self, sampling: Sampling, number: int, *, max_length: int) -> list[str]:
+        """``number`` sentences of at most ``max_length`` tokens, with </s>, drawn at once."""
+        batch = make_source_batch([[]] * number, range(number))  # <s> alone
+        with autocast(self.device, self.precision):
+            drawn = sampling.draw(self.model, batch.to(self.device), torch.full((number,), max_length))
+        return [self.tokenizer.decode(hypothesis.tokens) for hypothesis in drawn]

@@ -1,0 +1,68 @@
+"""A trained language model, or a mixture: score, sample."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Any, Self
+
+from omegaconf import DictConfig
+
+from unrolled.api.judged_sentences import scored_sentence, texts
+from unrolled.api.records import Records
+from unrolled.api.trained_run import Text, TrainedRun
+from unrolled.configuration.build import build_search
+from unrolled.configuration.composition import composed, known, one_line, options_of
+from unrolled.configuration.load import load_language_models
+from unrolled.errors import UserError
+from unrolled.inference.text_scorer import scorer
+from unrolled.inference.trained_language_model import TrainedLanguageModel
+from unrolled.search.sampling import Sampling
+
+OPTIONS = ("search", "max_length", "batch")
+
+
+class LanguageModelRun(TrainedRun):
+    """A run that trained a language model, neural or counted, or several with one vocabulary as a mixture."""
+
+    @cached_property
+    def models(self) -> list[TrainedLanguageModel]:
+        """The language models, on their device; of a mixture, that alone."""
+        with one_line(), self._trusting():
+            return load_language_models(self._settings)
+
+    def ready(self) -> Self:
+        """See `TrainedRun.ready`."""
+        _ = self.models
+        return self
+
+    def score(self, sentences: Text, targets: Text | None = None, *, context: str | None = None) -> Any:
+        """See `TrainedRun.score`."""
+        if targets is not None:
+            raise self._not_mine("is a language model and scores sentences by themselves: omit the targets")
+        lines = texts(sentences)
+        scored = scorer(self.models[0], context).score(lines)
+        found = Records(scored_sentence(line, pieces) for line, pieces in zip(lines, scored, strict=True))
+        return found[0] if isinstance(sentences, str) else found
+
+    def sample(
+        self,
+        number: int = 10,
+        *options: str,
+        temperature: float | None = None,
+        seed: int | None = None,
+        max_length: int | None = None,
+    ) -> list[str]:
+        """See `TrainedRun.sample`."""
+        given = {"search.temperature": temperature, "search.seed": seed, "max_length": max_length, "number": number}
+        chosen = {name: value for name, value in given.items() if value is not None}
+        return list(self.samples(composed("sample", [*known(options, OPTIONS, "sample"), *options_of(chosen)])))
+
+    def samples(self, settings: DictConfig) -> Iterator[str]:
+        """``settings.number`` sentences, drawn ``settings.batch`` at a time. ``settings``: as sample.py has them."""
+        if not settings.search._target_.endswith(Sampling.__name__):
+            raise UserError("sample.py draws: omit search=..., or give search=sampling")
+        model = self.models[0]
+        with one_line(), self._trusting():
+            sampling = build_search(settings, model.tokenizer)
+        for start in range(0, settings.number, settings.batch):
+            count = min(settings.batch, settings.number - start)
+            yield from model.sample(sampling, count, max_length=settings.max_length)

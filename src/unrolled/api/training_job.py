@@ -1,0 +1,39 @@
+"""One training, from a resolved configuration to results.json; in each of its processes, if there are several."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from omegaconf import DictConfig
+
+from unrolled.configuration.build import build_data, build_module, build_trainer
+
+
+def train_in(
+    config: DictConfig, folder: Path, *, resume: bool, show: Callable[[dict[str, Any]], None]
+) -> dict[str, Any]:
+    """The training of ``config`` in the run ``folder``; the first process hands the figures to ``show``."""
+    import unrolled.training.lean_lightning  # noqa: F401, I001  # before all that imports Lightning
+    import lightning
+
+    from unrolled.runs.provenance import check_unchanged, write_provenance
+    from unrolled.training.run import run
+
+    lightning.seed_everything(config.seed, verbose=False)  # before anything random; 0 is a seed like any other
+    data = build_data(config)
+    if resume:
+        check_unchanged(folder, data.text.text_files(), data.text.fingerprint())
+    data.prepare_data()
+    data.setup()
+    if resume:
+        check_unchanged(folder, {}, data.fingerprint())
+    module = build_module(config, data)
+    trainer = build_trainer(config, resume=resume)
+    if trainer.is_global_zero:
+        data.save_tokenizers(folder / "tokenizer")
+        write_provenance(folder, fingerprint=data.fingerprint(), resume=resume)
+    facts = {**config.choices, "seed": config.seed, "run": str(folder)}
+    results = run(module=module, data=data, trainer=trainer, folder=folder, facts=facts, resume=resume)
+    if trainer.is_global_zero:
+        show(results)
+    return results

@@ -1,0 +1,145 @@
+"""A trained translator, or an ensemble: translate, score, attend."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Self
+
+from omegaconf import DictConfig
+
+from unrolled.api.judged_sentences import TranslatedSentence, scored_sentence, texts
+from unrolled.api.pair_attention import Matrices, pair_attention
+from unrolled.api.records import Records
+from unrolled.api.trained_run import Text, TrainedRun, same_kind
+from unrolled.configuration.composition import composed, known, one_line, options_of
+from unrolled.configuration.load import load_translator, searching
+from unrolled.errors import POSITIVE_WHOLE, UserError, check
+from unrolled.inference.long_lines import shortened
+from unrolled.inference.trained_translator import TrainedTranslator
+
+OPTIONS = ("search", "max_length", "longer", "max_tokens", "precision")
+
+
+def _sentence(number: int) -> str:
+    return f"sentences[{number}]"
+
+
+class TranslatorRun(TrainedRun):
+    """A run that trained a translator, or several with one target vocabulary as an ensemble."""
+
+    @cached_property
+    def translator(self) -> TrainedTranslator:
+        """The models with their search, on their device."""
+        with one_line(), self._trusting():
+            return load_translator(self._settings)
+
+    def ready(self) -> Self:
+        """See `TrainedRun.ready`."""
+        _ = self.translator
+        return self
+
+    def translate(
+        self,
+        sentences: Text,
+        *options: str,
+        beam_size: int | None = None,
+        nbest: int | None = None,
+        attention: bool = True,
+    ) -> Any:
+        """See `TrainedRun.translate`."""
+        settings = self._settings
+        if options or beam_size is not None:
+            beam = {} if beam_size is None else {"search.beam_size": beam_size}
+            chosen = [*known(options, OPTIONS, "translate"), *options_of(beam)]
+            settings = composed("translate", [*self._given, *chosen])
+        if nbest is not None:
+            check("nbest", nbest, POSITIVE_WHOLE)
+        lists = self.hypotheses(
+            texts(sentences), count=nbest or 1, attention=attention and nbest is not None, settings=settings
+        )
+        if nbest is None:
+            best = [hypotheses[0].text for hypotheses in lists]
+            return best[0] if isinstance(sentences, str) else best
+        return lists[0] if isinstance(sentences, str) else lists
+
+    def hypotheses(
+        self,
+        lines: Sequence[str],
+        *,
+        count: int = 1,
+        attention: bool = False,
+        where: Callable[[int], str] = _sentence,
+        settings: DictConfig | None = None,
+    ) -> list[Records[TranslatedSentence]]:
+        """The ``count`` best of each line, best first, by the search of ``settings``, this run's own if None.
+
+        where: what messages call the line with that number, from 0.
+        """
+        settings = self._settings if settings is None else settings
+        translator = self.translator
+        with one_line(), self._trusting():
+            if settings is not self._settings:
+                translator = searching(translator, settings)
+            tokenizer = translator.members[0].source_tokenizer
+            limits = {"max_length": settings.max_length, "longer": settings.longer}
+            lines = shortened(lines, tokenizer, **limits, where=where)
+            outputs = translator.translations(lines, count)
+        pieces = translator.target_tokenizer.pieces
+        lists = [
+            Records(
+                TranslatedSentence(
+                    source=line,
+                    text=output.text,
+                    log_probability=output.hypothesis.log_probability,
+                    score=output.hypothesis.score,
+                    finished=output.hypothesis.finished,
+                    pieces=pieces(output.hypothesis.tokens),
+                    ids=output.hypothesis.tokens,
+                )
+                for output in nbest
+            )
+            for line, nbest in zip(lines, outputs, strict=True)
+        ]
+        if not (attention and lists and self._attends):
+            return lists
+        looked = iter(self.attending([best for nbest in lists for best in nbest]))
+        return [Records(replace(best, attention=next(looked)) for best in nbest) for nbest in lists]
+
+    def attending(self, hypotheses: Sequence[TranslatedSentence]) -> Matrices:
+        """Where the model looked while it wrote each of ``hypotheses``, without memory and gates."""
+        sources, ids = [best.source for best in hypotheses], [best.ids for best in hypotheses]
+        return Matrices(map(pair_attention, self.translator.attend(sources, ids)))
+
+    def score(self, sentences: Text, targets: Text | None = None, *, context: str | None = None) -> Any:
+        """See `TrainedRun.score`."""
+        if targets is None:
+            raise self._not_mine("is a translator and scores pairs: give their targets too, score(sources, targets)")
+        if context is not None:
+            raise self._not_mine("is a translator, and context is for language models: omit it")
+        sources, lines = self._pairs(sentences, targets)
+        scored = self.translator.score(sources, lines)
+        found = Records(scored_sentence(line, pieces) for line, pieces in zip(lines, scored, strict=True))
+        return found[0] if isinstance(sentences, str) else found
+
+    def attend(self, sentences: Text, targets: Text | None = None) -> Any:
+        """See `TrainedRun.attend`."""
+        if not self._attends:
+            raise self._not_mine("has no attention: its decoder reads the source as a whole")
+        if targets is None:
+            lines = texts(sentences)
+            wanted: Any = [best.hypothesis.tokens for best, *_ in self.translator.translations(lines)]
+        else:
+            lines, wanted = self._pairs(sentences, targets)
+        found = Matrices(map(pair_attention, self.translator.attend(lines, wanted, inside=True)))
+        return found[0] if isinstance(sentences, str) else found
+
+    @property
+    def _attends(self) -> bool:
+        return all(member.model.attention is not None for member in self.translator.members)
+
+    def _pairs(self, sentences: Text, targets: Text) -> tuple[list[str], list[str]]:
+        same_kind(sentences, targets)
+        sources, lines = texts(sentences), texts(targets, "targets")
+        if len(sources) != len(lines):
+            raise UserError(f"{len(sources)} sentences and {len(lines)} targets: give a target for each sentence")
+        return sources, lines

@@ -1,0 +1,29 @@
+"""Lines that are too long for a translator: cut, or refused."""
+
+import logging
+from collections.abc import Callable, Sequence
+
+from unrolled.errors import UserError, check_choice
+from unrolled.text.tokenizer import Tokenizer
+
+log = logging.getLogger(__name__)
+CHOICES = ("truncate", "refuse")
+
+
+def shortened(
+    lines: Sequence[str], tokenizer: Tokenizer, *, max_length: int, longer: str, where: Callable[[int], str]
+) -> list[str]:
+    """``lines`` with at most ``max_length`` tokens each; ``longer`` is truncate, with a warning, or refuse: UserError.
+
+    where: what to call the line with that number, from 0, such as "standard input:3".
+    """
+    check_choice("longer", longer, CHOICES)
+    short = list(lines)
+    for number, ids in enumerate(tokenizer.encode(lines)):
+        if len(ids) > max_length:
+            what = f"{where(number)}: {len(ids)} tokens are more than max_length={max_length}"
+            if longer == "refuse":
+                raise UserError(f"{what}; split the line, raise max_length, or give longer=truncate")
+            log.warning("%s; the rest is omitted", what)
+            short[number] = tokenizer.decode(ids[:max_length])
+    return short
