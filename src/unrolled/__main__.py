@@ -26,8 +26,15 @@ def main() -> None:
 
 
 def run(command: str) -> None:
-    """Run the ``command`` with the arguments in sys.argv."""
-    import_module(f"unrolled.commands.{command}").main()
+    """Run the ``command`` with the arguments in sys.argv; where they ask for help, without importing it."""
+    if {"--help", "-h", "--version"} & {*sys.argv[1:]}:
+        from unrolled.configuration.command import status
+        from unrolled.configuration.help import answered
+
+        with status():
+            answered(command, description(command))
+    else:
+        import_module(f"unrolled.commands.{command}").main()
 
 
 def refuse(mistake: str) -> NoReturn:

@@ -67,6 +67,11 @@ def test_sample_starts_without_lightning(trained, text):
     assert packages(imported("sample.py", f"run={trained}", cwd=text, status=2)) == {"torch"}
 
 
+def test_help_is_there_before_anything_large_is_imported(text):
+    assert not packages(imported("sample.py", "--help", cwd=text))
+    assert not packages(imported("options.py", "model=rnn_lm", cwd=text))
+
+
 @pytest.mark.slow
 def test_a_mistake_is_told_before_anything_large_is_imported(text):
     for script in ("train.py", "translate.py", "score.py", "sample.py", "compare.py", "evaluate.py"):

@@ -18,6 +18,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.conf import CONF
+from unrolled.configuration.help import answered
 from unrolled.configuration.jobs import RESOLVED, TRUSTED, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.ranges import check_options
@@ -51,7 +52,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
         @functools.wraps(task)
         def job(config: DictConfig) -> Any:
             if not launched_elsewhere():
-                with _status():
+                with status():
                     check_choices(config)
                     check_options(config, name)
                     return task(_trusting(config))
@@ -65,11 +66,10 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                 raise
 
         def main() -> None:
-            _open_streams()
             _prepare_process()
-            os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through to here
-            with _status():
-                _check_output()
+            with status():
+                if answered(name, sys.modules[task.__module__].__doc__ or ""):
+                    return
                 if is_child():  # one of several processes of a run that is already configured
                     end_with_parent()
                     trust(os.environ[TRUSTED].split() if TRUSTED in os.environ else None)
@@ -116,9 +116,12 @@ def _prepare_process(job: str = "") -> None:
 
 
 @contextmanager
-def _status() -> Iterator[None]:
+def status() -> Iterator[None]:
     """A user's mistake: one line on stderr and 2; a full disk: 1; an interruption: 130; a closed pipe: 141."""
+    _open_streams()
+    os.environ["HYDRA_FULL_ERROR"] = "1"  # let exceptions through to here
     try:
+        _check_output()
         yield
         sys.stdout.flush()
     except KeyboardInterrupt:

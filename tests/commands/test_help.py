@@ -1,0 +1,82 @@
+"""--help, --version and options: what a command does and takes, in words from its docstring and from conf/."""
+
+import re
+import shlex
+
+import pytest
+from hydra import compose, initialize_config_dir
+from support.conf import CONF
+from support.scripts import ROOT, call_script
+
+from unrolled import __version__
+
+COMMANDS = sorted(path.stem for path in (ROOT / "src").glob("*.py"))
+
+
+def paragraph(text, label):
+    """The lines of a paragraph, those that go on with a backslash put together."""
+    (found,) = [part for part in text.split("\n\n") if part.startswith(label)]
+    return [" ".join(line.split()) for line in found.replace("\\\n", "").splitlines()[1:]]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_one_screen_of_our_own(command, tmp_path):
+    done = call_script(f"{command}.py", "--help", cwd=tmp_path)
+    assert (done.status, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 60
+    assert "hydra" not in done.stdout.lower()
+    assert paragraph(done.stdout, "Usage:")[0].startswith(f"python src/{command}.py")
+    examples = paragraph(done.stdout, "Examples:")
+    assert len(examples) == 3
+    if (CONF / f"{command}.yaml").exists():
+        assert len(paragraph(done.stdout, "Options")) > 0
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_the_examples_can_be_given(command, tmp_path):
+    """Their options exist, and their choices."""
+    for line in paragraph(call_script(f"{command}.py", "--help", cwd=tmp_path).stdout, "Examples:"):
+        script, *words = shlex.split(re.split(r" [|<>] ", line)[0])[1:]
+        assert (ROOT / script).is_file()
+        if script == "src/options.py":
+            assert call_script("options.py", *words, cwd=tmp_path).status == 0
+            continue
+        overrides = [word.partition(",")[0] if "-m" in words else word for word in words if word != "-m"]
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            assert compose((ROOT / script).stem, overrides)
+
+
+def test_help_with_choices_lists_every_option_of_them(tmp_path):
+    choices = ["model=rnn_lm", "model.layers=3", "sweep.dir=sweep", "hydra.run.dir=run"]
+    listed = call_script("train.py", "--help", *choices, cwd=tmp_path).stdout
+    assert listed == call_script("options.py", *choices, cwd=tmp_path).stdout
+    assert re.search(r"^  model.layers=3 +one above the other$", listed, re.MULTILINE)
+    assert re.search(r"^model=rnn_lm +h_t = f", listed, re.MULTILINE)
+    assert "model.encoder_size" not in listed
+    assert re.search(r"^hardware=auto .*\n.*\n  trainer.max_epochs=3 ", listed, re.MULTILINE)  # what it is about
+    names = [line for line in listed.splitlines() if not line.startswith(" " * 38)]
+    assert all(len(line) <= 80 for line in listed.splitlines() if line not in names)
+
+
+def test_options_of_another_command_and_those_with_a_word_in_their_name(tmp_path):
+    listed = call_script("options.py", "translate", "search=greedy", "length", cwd=tmp_path).stdout
+    names = re.findall(r"^  ([\w.]+)=", listed, re.MULTILINE)
+    assert names == ["max_length", "search.max_length_ratio", "search.max_length_extra", "search.min_length_ratio"]
+    done = call_script("options.py", "translate", "lenght", cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    assert done.stderr.startswith("options.py: lenght: no option of translate has this in its name; did you mean")
+
+
+def test_a_mistake_among_the_choices_is_told_as_ever(tmp_path):
+    done = call_script("train.py", "--help", "model=cgur", cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    assert done.stderr == "train.py: model=cgur: there is no such choice; did you mean cgru?\n"
+
+
+def test_the_version_is_ours(tmp_path):
+    import torch
+
+    done = call_script("train.py", "--version", cwd=tmp_path)
+    assert done == (0, f"unrolled {__version__}, torch {torch.__version__}\n", "")
