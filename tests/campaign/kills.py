@@ -32,6 +32,11 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any, NamedTuple
 
+if __name__ == "__main__":
+    sys.path[:0] = [str(Path(__file__).resolve().parents[1]), str(Path(__file__).resolve().parents[2] / "src")]
+
+from support.wandb_files import history
+
 TINY = ["data.grammar.pairs=100", "data.grammar.validation_pairs=12", "data.grammar.test_pairs=11"]
 TINY += ["data.grammar.max_length=9", "data.grammar.vocabulary_size=40", "data.max_tokens=200"]
 TINY += ["model.embedding_size=8", "model.encoder_size=6", "model.decoder_size=12"]
@@ -61,11 +66,16 @@ SETTINGS: dict[str, list[str]] = {
         *["callbacks.saving.minutes=0.0005", "trainer.max_steps=9", "trainer.check_val_every_n_epoch=9"],
         "schedule=constant",
     ],
+    "W&B, offline": [
+        *[option for option in TRANSLATOR if not option.startswith("logger=")],
+        *["logger=wandb", "logger.mode=offline", "callbacks.saving.steps=3", "trainer.log_every_n_steps=1"],
+    ],
     "sweep of two jobs": ["-m", *TRANSLATOR, "callbacks.saving.steps=2", "seed=1,2", "sweep.dir=jobs"],
     "two processes": [*TRANSLATOR, "callbacks.saving.steps=2", "hardware=ddp_cpu"],
 }
-SHARES = {"sweep of two jobs": 0.5, "two processes": 0.04}
-"""How often a setting is taken, where that is not 1: two processes start two interpreters."""
+SHARES = {"translator, figures and attention drawn": 0.4, "W&B, offline": 0.15}
+SHARES |= {"sweep of two jobs": 0.4, "two processes": 0.04}
+"""How often a setting is taken, where that is not 1: W&B starts a program, two processes start two interpreters."""
 
 PHASES = ("data", "fit", "validation", "checkpoint", "test", "figures", "results")
 PLACES = {"checkpoints/": "checkpoint", "/cache/": "data", "figures/": "figures", "attention.": "figures"}
@@ -259,6 +269,8 @@ def shots(draw: random.Random, whole: Whole) -> Iterator[Shot]:
         aims.sort(key=lambda phase: (phase is None, PHASES.index(phase or "data")))
     for done, phase in enumerate(aims):
         how = draw.choice(SIGNALS)
+        if how == "SIGUSR2" and phase not in ("fit", "validation", "checkpoint"):  # nothing listens to it yet, or still
+            how = "SLURM"
         if phase is None:
             yield Shot(how, None, 0, draw.uniform(0, 0.8 * whole.seconds))
         else:
@@ -295,8 +307,18 @@ def outcome(folder: Path) -> dict[str, Any]:
         figures = json.loads(results.read_text(encoding="utf-8"))
         found[str(results.relative_to(folder))] = {k: v for k, v in figures.items() if k not in CHANGING}
         hidden = [str(path.relative_to(folder)) for path in results.parent.rglob(".*") if path.name != ".lock"]
+        found[f"W&B of {results.parent.name}"] = wandb_rows(results.parent)
         found[f"leftovers of {results.parent.name}"] = hidden
     return found
+
+
+def wandb_rows(folder: Path) -> list[str]:
+    """The figures that `wandb sync` would send of a run, piece by piece: none twice, none missing."""
+    rows = [row for piece in folder.glob("wandb/offline-run-*/*.wandb") for row in history(piece)]
+    figures = [{name: value for name, value in row.items() if not name.startswith("_")} for row in rows]
+    return sorted(
+        json.dumps(row, sort_keys=True) for row in figures if not any(isinstance(v, dict) for v in row.values())
+    )
 
 
 def differences(one: dict[str, Any], other: dict[str, Any]) -> list[str]:

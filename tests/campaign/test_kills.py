@@ -2,7 +2,19 @@
 
 import pytest
 
-from campaign.kills import SETTINGS, Shot, campaign, differences, outcome, prepare, run, table, warm
+from campaign.kills import (
+    SETTINGS,
+    Shot,
+    campaign,
+    command,
+    differences,
+    outcome,
+    prepare,
+    run,
+    table,
+    uninterrupted,
+    warm,
+)
 
 QUICK = ["translator, a checkpoint every step", "language model, one continuous text"]
 
@@ -35,3 +47,18 @@ def test_a_shot_hits_while_a_checkpoint_is_written(tmp_path):
     ended = run([*SETTINGS[QUICK[1]], "hydra.run.dir=run"], tmp_path / "one", Shot("SIGKILL", "checkpoint", 3, 0.0))
     assert (ended.status, ended.shot) == (-9, True)
     assert ended.phases["checkpoint"] >= 3
+
+
+@pytest.mark.slow
+def test_offline_w_and_b_has_each_row_of_a_killed_training_once(tmp_path):
+    """Kills take what W&B holds in memory, and training repeats what came after its last checkpoint."""
+    warm()
+    setting, folder = "W&B, offline", tmp_path / "killed"
+    whole = uninterrupted(setting, tmp_path / "whole").outcome["W&B of run"]
+    prepare(folder)
+    for shot in (Shot("SIGTERM", "validation", 1, 0.0), Shot("SIGKILL", "fit", 3, 0.0)):
+        assert run(command(setting, folder), folder, shot).status != 0
+    assert run(command(setting, folder), folder).status == 0
+    assert len(list(folder.glob("run/wandb/offline-run-*"))) == 3
+    assert outcome(folder)["W&B of run"] == whole
+    assert len(whole) > 10

@@ -18,6 +18,11 @@ BLOCK, HEADER, FULL, LAST = 32768, struct.Struct("<IHB"), 1, 4
 def records(folder: Path) -> Iterator[Record]:
     """All records of the only W&B run of a run folder."""
     (path,) = folder.glob("wandb/offline-run-*/run-*.wandb")
+    yield from records_of(path)
+
+
+def records_of(path: Path, *, broken_off: bool = False) -> Iterator[Record]:
+    """All records of a W&B file, which may be ``broken_off``."""
     data = path.read_bytes()
     assert data[:4] == b":W&B"
     position, pieces = 7, b""
@@ -28,6 +33,8 @@ def records(folder: Path) -> Iterator[Record]:
             continue
         _, length, kind = HEADER.unpack_from(data, position)
         position += HEADER.size
+        if broken_off and position + length > len(data):
+            return
         pieces += data[position : position + length]
         position += length
         if kind in (FULL, LAST):
@@ -35,7 +42,24 @@ def records(folder: Path) -> Iterator[Record]:
             record.ParseFromString(pieces)
             pieces = b""
             yield record
-    assert not pieces
+    assert broken_off or not pieces
+
+
+def history(path: Path) -> list[dict[str, Any]]:
+    """The rows of a W&B file, which may be broken off."""
+    return [row(record) for record in records_of(path, broken_off=True) if record.HasField("history")]
+
+
+def row(record: Record) -> dict[str, Any]:
+    """The values of a row of the history by name."""
+    found: dict[str, Any] = {}
+    for item in record.history.item:
+        *outer, last = item.nested_key or [item.key]
+        inner = found
+        for key in outer:
+            inner = inner.setdefault(key, {})
+        inner[last] = json.loads(item.value_json)
+    return found
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -49,14 +73,7 @@ def read(folder: Path) -> dict[str, Any]:
         elif record.HasField("config"):
             found["config"] |= {item.key: json.loads(item.value_json) for item in record.config.update}
         elif record.HasField("history"):
-            row: dict[str, Any] = {}
-            for item in record.history.item:
-                *outer, last = item.nested_key or [item.key]
-                inner = row
-                for key in outer:
-                    inner = inner.setdefault(key, {})
-                inner[last] = json.loads(item.value_json)
-            found["history"].append(row)
+            found["history"].append(row(record))
         elif record.HasField("exit"):
             found["exit"] = record.exit.exit_code
     return found

@@ -20,6 +20,7 @@ from lightning.pytorch.callbacks import Callback
 from unrolled.errors import Numbers, check
 from unrolled.runs.resume import moved
 from unrolled.training.loggers.csv import Curves
+from unrolled.training.loggers.wandb_rows import OnceLogger
 from unrolled.training.preemption import Preempted
 
 log = logging.getLogger(__name__)
@@ -154,9 +155,11 @@ class SaveProgress(Callback):
     def _take_up(self, trainer: lightning.Trainer, module: Any) -> None:
         rank = trainer.global_rank
         if self._restored["curves"] is not None and trainer.is_global_zero:
+            (curves,) = [logger for logger in trainer.loggers if isinstance(logger, Curves)]
+            rows = curves.experiment.resume(self._restored["curves"])
             for logger in trainer.loggers:
-                if isinstance(logger, Curves):
-                    logger.experiment.resume(self._restored["curves"])
+                if isinstance(logger, OnceLogger):
+                    logger.complete(rows)
         if self._restored["random"] is not None:
             _restore_random_state(self._restored["random"][rank])
             module.target_tokens = self._restored["target_tokens"][rank]

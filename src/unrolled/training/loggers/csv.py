@@ -11,6 +11,9 @@ from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 
 from unrolled.files import flush, reading, write_text
 
+Rows = list[dict[str, Any]]
+"""Of each row the values as they are written, by column; "" where a column has none."""
+
 
 class CurvesWriter(ExperimentWriter):
     """Rows of ``log_dir``/metrics.csv. The file of an earlier training is overwritten unless it is resumed."""
@@ -41,15 +44,16 @@ class CurvesWriter(ExperimentWriter):
             flush(Path(self.metrics_file_path))
         return {"rows": self._rows, "columns": list(self.metrics_keys)}
 
-    def resume(self, mark: dict[str, Any]) -> None:
-        """Truncate the file to what it was at ``mark``, and append from there."""
+    def resume(self, mark: dict[str, Any]) -> Rows:
+        """Truncate the file to what it was at ``mark``, and append from there. Returns the rows that remain."""
         rows = self._read()[: mark["rows"]] if Path(self.metrics_file_path).exists() else []
         self.metrics_keys, self._rows = list(mark["columns"]), len(rows)
         logged, self.metrics = self.metrics, []
         self._rewrite(rows)
         self.metrics = logged
+        return rows
 
-    def _read(self) -> list[dict[str, Any]]:
+    def _read(self) -> Rows:
         path = Path(self.metrics_file_path)
         with reading(path), path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
@@ -57,7 +61,7 @@ class CurvesWriter(ExperimentWriter):
                 raise ValueError("its rows have not the columns of its first line")
             return rows
 
-    def _rewrite(self, rows: list[dict[str, Any]]) -> None:
+    def _rewrite(self, rows: Rows) -> None:
         """Write the header, ``rows`` with the present columns, and what was logged."""
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, fieldnames=self.metrics_keys, extrasaction="ignore")

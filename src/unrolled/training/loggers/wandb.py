@@ -11,6 +11,10 @@ from urllib.parse import urlparse
 from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
+from unrolled.training.loggers.wandb_rows import OnceLogger
+
+FLUSHED = 1.0  # seconds after which W&B writes what it was told into its file; a kill takes what came later
+
 
 def log_samples(logger: WandbLogger, split: str, rows: list[list[str]], images: dict[str, Path], step: int) -> None:
     """Log to W&B a table of ``rows`` (source, translation, reference), and ``images`` by name."""
@@ -83,11 +87,11 @@ def wandb_logger(
         config=configuration,
         id=earlier_run(Path(folder)) if resume else None,
         resume="allow" if resume else None,
-        settings=wandb.Settings(silent=True, quiet=True, console="off"),
+        settings=wandb.Settings(silent=True, quiet=True, console="off", x_transaction_log_flush_interval=FLUSHED),
     )
     run.define_metric("trainer/global_step")
     run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
-    return WandbLogger(experiment=run, save_dir=folder)
+    return OnceLogger(run, Path(folder), resume=resume)
 
 
 def earlier_run(folder: Path) -> str | None:
