@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from unrolled.api.records import Records
-from unrolled.api.trained_run import TrainedRun, folder_of
+from unrolled.api.trained_run import TrainedRun, folder_of, folders_of
 from unrolled.comparison.groups import compare as compare_groups
 from unrolled.comparison.report import Report, comparison_folder, notices
 from unrolled.comparison.translations import read_translations
@@ -69,8 +69,7 @@ def compare(
     """
     with one_line(), trusting(trust):
         chosen: dict[str, Any] = resolved(composed("compare", options_of(options)))
-        several = [runs] if isinstance(runs, TrainedRun | str | PathLike) else list(runs)
-        chosen["runs"] = [folder_of(run) for run in several]
+        chosen["runs"] = folders_of(runs)
         chosen["baseline"] = baseline if baseline is None or isinstance(baseline, Mapping) else folder_of(baseline)
         chosen["output"] = output
         return compare_by(chosen, write=output is not None)

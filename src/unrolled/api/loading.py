@@ -5,7 +5,7 @@ from os import PathLike
 from typing import Any
 
 from unrolled.api.language_model_run import LanguageModelRun
-from unrolled.api.trained_run import TrainedRun, folder_of
+from unrolled.api.trained_run import TrainedRun, folders_of
 from unrolled.api.translator_run import TranslatorRun
 from unrolled.configuration.composition import composed, known, one_line, options_of
 from unrolled.configuration.load import trains_translation
@@ -31,8 +31,7 @@ def load(
     bf16-mixed or 16-mixed. trust: a package of yours, or several, whose classes the run may name. UserError: no run
     folder, translators and language models together, an option that does not exist.
     """
-    runs = [run] if isinstance(run, TrainedRun | str | PathLike) else list(run)
-    folders = [folder_of(each) for each in runs]
+    folders = folders_of(run)
     if not folders:
         raise UserError("run=[]: name at least one run folder")
     with one_line(), trusting(trust):

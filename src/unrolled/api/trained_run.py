@@ -213,6 +213,11 @@ def folder_of(run: Any) -> str:
     raise UserError(f"run={run!r:.80}: give a run folder, or a run that was loaded")
 
 
+def folders_of(runs: Any) -> list[str]:
+    """`folder_of` a run, or of each in a list."""
+    return [folder_of(run) for run in runs] if isinstance(runs, list | tuple) else [folder_of(runs)]
+
+
 def same_kind(sentences: Text, targets: Text) -> Literal[True]:
     """UserError: one is text and the other a list."""
     if isinstance(sentences, str) != isinstance(targets, str):

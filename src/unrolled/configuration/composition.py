@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra import compose, initialize_config_dir
+from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
@@ -81,7 +82,8 @@ def composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
         if not isinstance(option, str):
             raise UserError(f"{option!r:.80}: an option is text such as 'model=cgru'")
     singleton = HydraConfig.instance()
-    before = singleton.cfg
+    composer, before = GlobalHydra.instance().hydra, singleton.cfg  # of a program that uses Hydra itself
+    GlobalHydra.instance().hydra = None
     try:
         with one_line():
             with initialize_config_dir(str(CONF), job_name=command, version_base="1.3"):
@@ -97,6 +99,7 @@ def composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
             yield config
     finally:
         singleton.cfg = before
+        GlobalHydra.instance().hydra = composer  # Hydra has put another instance in its place
 
 
 def composed(command: str, options: Sequence[str] = ()) -> DictConfig:

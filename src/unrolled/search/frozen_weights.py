@@ -27,6 +27,7 @@ def inference(search: Callable[P, R]) -> Callable[P, R]:
 def models(generator: Any) -> Iterator[nn.Module]:
     """The networks in ``generator``: itself, or those of its ``members``."""
     if isinstance(generator, nn.Module):
-        yield generator
+        yield generator  # a mixture too, with the models in it
+        return
     for member in getattr(generator, "members", ()):
         yield from models(member)

@@ -1,0 +1,170 @@
+"""A translator from Python: what it returns, that it is what the commands write, and what it refuses."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from support.run_contents import corpus, lines, pair
+from support.scripts import call_script
+
+import unrolled
+from unrolled.api.translator_run import TranslatorRun
+
+
+def test_translations_are_those_of_training_and_of_the_command(trained, tmp_path):
+    source = corpus(trained.parent, "test", "source")
+    run = unrolled.load(trained)
+    assert run.translate(lines(source)) == lines(trained / "translations" / "test.txt")
+    done = call_script("translate.py", f"run={trained}", "search=greedy", cwd=tmp_path, text=source.read_text("utf-8"))
+    assert run.translate(lines(source), "search=greedy") == done.stdout.splitlines()
+
+
+def test_scores_are_those_of_the_command(trained, tmp_path):
+    done = call_script("score.py", f"run={trained}", *pair(trained), cwd=tmp_path)
+    texts = [lines(corpus(trained.parent, "test", side)) for side in ("source", "target")]
+    scores = unrolled.load(str(trained)).score(*texts)
+    assert [f"{score.log_probability:.6f}" for score in scores] == done.stdout.splitlines()
+
+
+def test_one_sentence_in_one_out(translator):
+    assert isinstance(translator.translate("a b"), str)
+    assert translator.translate(["a b"]) == [translator.translate("a b")]
+    assert translator.translate([]) == []
+    assert translator.translate(("a b", "")) == [translator.translate("a b"), ""]
+    (best,), (empty,) = translator.translate(["a b", ""], nbest=1)
+    assert best.text == translator.translate("a b")
+    assert (empty.text, empty.log_probability) == ("", 0.0)
+    score, attention = translator.score("a b", "B A"), translator.attend("a b", "B A")
+    assert score == translator.score(["a b"], ["B A"])[0]
+    assert torch.equal(attention.weights, translator.attend(["a b"], ["B A"])[0].weights)
+
+
+def test_hypotheses_have_scores_pieces_and_alignments(translator):
+    hypotheses = translator.translate("a b c", nbest=3, beam_size=4)
+    assert len(hypotheses) == 3
+    assert [best.score for best in hypotheses] == sorted((best.score for best in hypotheses), reverse=True)
+    for best in hypotheses:
+        assert best.pieces == best.text.split()
+        assert best.attention.weights.shape == (len(best.pieces) + 1, 4)
+        assert {j for _, j in best.alignment} == set(range(len(best.pieces)))
+        if best.finished:
+            assert translator.score("a b c", best.text).log_probability == pytest.approx(best.log_probability, abs=1e-4)
+    assert translator.translate("a b c", nbest=1, attention=False)[0].attention is None
+
+
+def test_options_are_those_of_the_command(translator):
+    short = translator.translate(["a b c"] * 2, "search.max_length_ratio=0", "search.max_length_extra=2", beam_size=2)
+    assert [len(text.split()) <= 2 for text in short] == [True, True]
+    sampled = {
+        tuple(translator.translate(["a b c d"] * 3, "search=sampling", f"search.seed={seed}")) for seed in (1, 2)
+    }
+    assert len(sampled) == 2
+    greedy = unrolled.load(translator, "search=greedy")
+    assert greedy.translate("a b c") == translator.translate("a b c", "search=greedy")
+
+
+def test_long_sentences_are_cut_with_a_warning_or_refused(translator, caplog):
+    cut = translator.translate(["a", "a b c d"], "max_length=2")
+    assert cut == translator.translate(["a", "a b"])
+    assert "sentences[1]: 4 tokens are more than max_length=2" in caplog.text
+    with pytest.raises(unrolled.UserError, match=r"sentences\[1\]"):
+        translator.translate(["a", "a b c d"], "max_length=2", "longer=refuse")
+
+
+def test_attention_has_memory_gates_and_words(translator):
+    seen = translator.attend("a b c", "C B")
+    assert (seen.source, seen.target) == (["a", "b", "c", "</s>"], ["C", "B", "</s>"])
+    torch.testing.assert_close(seen.weights.sum(dim=1), torch.ones(3))
+    assert seen.memory.shape == (3, 4, 64)
+    assert {name: gate.shape for name, gate in seen.gates.items()} == dict.fromkeys(("reset", "update"), (3, 4, 64))
+    assert all(gate.min() > 0 and gate.max() < 1 for gate in seen.gates.values())
+    words = seen.weights[:2, :3].argmax(dim=1).tolist()
+    assert seen.alignment == {(i, j) for j, i in enumerate(words)}
+    assert seen._repr_png_()[:4] == b"\x89PNG"
+    assert seen.plot("title").axes[0].get_title(loc="left") == "title"
+    both = translator.attend(["a b", "c"])
+    assert [pair.source for pair in both] == [["a", "b", "</s>"], ["c", "</s>"]]
+    assert both._repr_html_().count("data:image/png") == 2
+    assert [" ".join(pair.target[:-1]) for pair in both] == translator.translate(["a b", "c"])
+
+
+def test_what_training_wrote_is_at_hand(translator, pairs):
+    assert translator.status == "completed"
+    assert translator.results["test/bleu"] >= 0
+    assert translator.config["trainer"]["max_epochs"] == 2
+    steps = [row["step"] for row in translator.curves()]
+    assert steps == sorted(steps)
+    assert {"val/loss", "test/bleu"} <= {name for row in translator.curves() for name in row}
+    assert all(isinstance(row["step"], int) for row in translator.curves())
+    (translator.folder / "figures").mkdir(exist_ok=True)
+    translator.attend("a").plot().savefig(translator.folder / "figures" / "val-1.png")
+    assert [path.name for path in translator.figures] == ["val-1.png"]
+    shown = translator._repr_html_()
+    assert "completed" in shown
+    assert shown.count("data:image/png") == 1
+
+
+def test_several_are_an_ensemble(translator, train_here, pairs):
+    other = train_here(
+        "attention=bahdanau", "tokenizer=word", "logger=csv", data=pairs, seed=2, **{"trainer.max_steps": 2}
+    )
+    both = unrolled.load([translator, str(other.folder)], "ensemble=arithmetic")
+    p = [math.exp(run.score("a b", "B A").pieces[0][1]) for run in (translator, other, both)]
+    assert p[2] == pytest.approx((p[0] + p[1]) / 2, rel=1e-4)
+    seen = both.attend("a b", "B A")
+    mean = np.mean([run.attend("a b", "B A").weights.numpy() for run in (translator, other)], axis=0)
+    np.testing.assert_allclose(seen.weights.numpy(), mean, atol=1e-6)
+    assert (seen.memory, seen.gates) == (None, {})
+    with pytest.raises(unrolled.UserError, match="2 runs"):
+        _ = both.results
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda run: run.translate(3), "give text"),
+        (lambda run: run.translate(["a", None]), r"sentences\[1\] is None"),
+        (lambda run: run.translate("a", nbest=0), "nbest=0"),
+        (lambda run: run.translate("a", "search=greedy", nbest=2), "needs a beam"),
+        (lambda run: run.translate("a", "search=greedy", beam_size=2), "beam_size"),
+        (lambda run: run.translate("a", "device=cpu"), "takes other options"),
+        (lambda run: run.score("a"), "give their targets"),
+        (lambda run: run.score("a", ["b"]), "go together"),
+        (lambda run: run.score(["a"], ["b", "c"]), "1 sentences and 2 targets"),
+        (lambda run: run.score("a", "b", context="text"), "context is for language models"),
+        (lambda run: run.sample(), "draws nothing"),
+        (lambda run: unrolled.load([]), "at least one"),
+        (lambda run: unrolled.load("nowhere"), "there is no"),
+        (lambda run: unrolled.load(3), "give a run folder"),
+        (lambda run: unrolled.load(run, "nbest=3"), "takes other options"),
+        (lambda run: unrolled.load(run, precision="8-bit").translate("a"), "precision=8-bit"),
+    ],
+)
+def test_a_mistake_is_one_line(translator, call, says):
+    with pytest.raises(unrolled.UserError, match=says) as caught:
+        call(translator)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_run_names_only_what_is_offered_unless_it_is_trusted(translator, tmp_path):
+    copy = tmp_path / "run"
+    copy.mkdir()
+    text = (translator.folder / "config.yaml").read_text(encoding="utf-8")
+    named = text.replace("unrolled.models.attention.GRUAttention", "their_package.Attention")
+    (copy / "config.yaml").write_text(named, encoding="utf-8")
+    with pytest.raises(unrolled.UserError, match="add trust=their_package"):
+        unrolled.load(copy)
+    with pytest.raises(unrolled.UserError, match="defined in trust=their_package"):  # there is none, but it was asked
+        unrolled.load(copy, trust="their_package")
+    with pytest.raises(unrolled.UserError, match="add trust=their_package"):  # trust ends with the call
+        unrolled.load(copy)
+
+
+def test_weights_are_read_when_they_are_needed(translator, monkeypatch):
+    run = unrolled.load(translator)
+    monkeypatch.setattr("unrolled.api.translator_run.load_translator", lambda settings: pytest.fail("read"))
+    assert isinstance(run, TranslatorRun)
+    assert run.results
+    monkeypatch.undo()
+    assert run.ready() is run
