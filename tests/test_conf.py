@@ -17,6 +17,7 @@ from unrolled.models.decoder import Decoder
 
 SCRIPTS = sorted(path.stem for path in CONF.glob("*.yaml"))
 CHOICES = sorted((path.parent.name, path.stem) for path in CONF.glob("*/*.yaml"))
+NEEDS_PACKAGE = {"mlflow", "tensorboard"}  # of these names, extras
 NEEDS_GPU = {"gpu", "gpu_bf16", "gpu_fp16", "multi_gpu", "multi_node"}
 
 TINY_LM = ["model=rnn_lm", "model.embedding_size=8", "model.hidden_size=7"]
@@ -62,6 +63,8 @@ ONE_PROCESS = [pair for pair in CHOICES if pair[0] not in ELSEWHERE and pair[1] 
 @pytest.mark.parametrize(("group", "choice"), ONE_PROCESS)
 def test_every_choice_runs_one_step(group, choice, tmp_path):
     more = [argument for argument in arguments(choice, tmp_path) if argument != f"{group}={choice}"]
+    if choice in NEEDS_PACKAGE:
+        pytest.importorskip(choice)
     logger = [] if group == "logger" else ["logger=csv"]
     step = [option for option in STEP if option != "logger=csv"] + logger
     pictures = [] if group == "callbacks" else NO_PICTURES[: 1 if "model=ngram_lm" in more else 2]

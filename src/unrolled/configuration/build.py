@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from omegaconf import DictConfig
+from hydra.errors import InstantiationException
+from omegaconf import DictConfig, open_dict
 
-from unrolled.configuration.slots import instantiate
+from unrolled.configuration.mistakes import missing_package
+from unrolled.configuration.moved import KINDS, PACKAGE
+from unrolled.configuration.slots import instantiate, named
 from unrolled.configuration.values import CONFIG, read_config, resolved
 from unrolled.errors import UserError
 from unrolled.files import reading
 
 if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read text start without
     import lightning
+    from lightning.pytorch.loggers import Logger
     from torch import nn
 
+    from unrolled.conformance.subject import Subject
     from unrolled.data.corpus import CorpusText
     from unrolled.data.module import DataModule
     from unrolled.inference.columns import Column, Detail
@@ -50,6 +56,17 @@ def build_model(config: DictConfig, *, source_vocabulary: int | None, target_voc
     return instantiate(config.model)(
         source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, attention=attention
     )
+
+
+def build_subject(config: DictConfig) -> Subject:
+    """The model and the attention of ``config`` for `conformance`. UserError: one that is not a class with options."""
+    from unrolled.conformance.subject import Subject
+
+    model, attention = instantiate(config.model), instantiate(config.attention) or None
+    for part, made in (("model", model), ("attention", attention)):
+        if made is not None and not isinstance(made, partial):
+            raise UserError(f"{part}: its configuration needs the line _partial_: true")
+    return Subject(model, attention)
 
 
 def build_detail(config: DictConfig, columns: Sequence[Column]) -> Detail:
@@ -94,6 +111,26 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
     )
 
 
+def name_kind(config: DictConfig) -> None:
+    """Fill in ``objective.kind`` where a class of one's own says it by its base. UserError: a class with another base.
+
+    The saved configuration then says it, and commands that read it need not import the class.
+    """
+    objective = config.get("objective")
+    if not isinstance(objective, DictConfig) or "kind" in objective or "_target_" not in objective:
+        return
+    found = named(objective._target_)
+    names = [f"{base.__module__}.{base.__qualname__}" for base in getattr(found, "__mro__", [])]
+    kind = next((KINDS[name] for base in names if (name := base.removeprefix(PACKAGE)) in KINDS), None)
+    if kind is None:
+        raise UserError(
+            f"objective: {objective._target_} is no subclass of Translation, LanguageModeling or Counting: make it one,"
+            f" or say which of {', '.join(KINDS.values())} it trains by objective.kind"
+        )
+    with open_dict(objective):
+        objective.kind = kind
+
+
 def _trained_by(model: nn.Module) -> str:
     """The kind of the objective that trains ``model``."""
     from unrolled.models.language_model import NeuralLanguageModel
@@ -120,9 +157,7 @@ def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trai
     from unrolled.training.loggers.csv import Curves
 
     folder = Path(config.run_folder)
-    loggers: list[Any] = [Curves(str(folder))]
-    if config.logger:
-        loggers.append(instantiate(config.logger)(configuration=resolved(config), resume=resume))
+    loggers = [Curves(str(folder)), *build_loggers(config, resume=resume)]
     callbacks = [instantiate(node) for node in config.callbacks.values()]
     trainer = instantiate(config.trainer)
     try:
@@ -135,6 +170,30 @@ def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trai
         )
     except (MisconfigurationException, ValueError, TypeError) as problem:
         raise UserError(f"hardware or trainer: Lightning says: {' '.join(str(problem).split())}") from problem
+
+
+def build_loggers(config: DictConfig, *, resume: bool) -> list[Logger]:
+    """The loggers of ``config``, which have logged it; ``resume``: those that can continue an earlier run's.
+
+    A node is a Lightning logger, or with ``_partial_: true`` a function of ``resume`` that returns one.
+    UserError: anything else, or a logger whose package is not installed.
+    """
+    from lightning.pytorch.loggers import Logger
+
+    loggers = []
+    for name, node in (config.logger or {}).items():
+        try:
+            made = instantiate(node)
+            logger = made(resume=resume) if callable(made) and not isinstance(made, Logger) else made
+        except (InstantiationException, ImportError) as problem:
+            if (package := missing_package(problem)) is None:
+                raise
+            raise UserError(f"logger.{name} needs a package that is not installed: pip install {package}") from problem
+        if not isinstance(logger, Logger):
+            raise UserError(f"logger.{name}: {node._target_} is no Lightning logger")
+        logger.log_hyperparams(resolved(config))
+        loggers.append(logger)
+    return loggers
 
 
 def build_search(config: DictConfig, vocabulary: Tokenizer) -> Any:

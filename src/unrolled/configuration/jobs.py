@@ -63,8 +63,9 @@ def this_job(config: DictConfig) -> Job:
     folder = Path(config.run_folder)
     if not in_sweep():
         return Job(config, resume=False)
-    if config.logger and config.logger.group is None:
-        config.logger.group = Path(config.sweep.dir).name
+    for logger in (config.logger or {}).values():
+        if "group" in logger and logger.group is None:
+            logger.group = Path(config.sweep.dir).name
     if not (folder / "config.yaml").is_file():
         return Job(config, resume=False)
     saved = read_plain(str(folder))  # it may name what this command names, and nothing else
@@ -122,6 +123,9 @@ def _resumed(config: DictConfig) -> Job:
 
 WRITTEN = ("folder", "path", "dirpath", "filename", "save_dir", "default_root_dir")
 """Options of callbacks, loggers and the trainer that say where to write."""
+WITHIN = {"filename": ["dirpath"], "name": ["save_dir"], "version": ["save_dir", "name"]}
+WITHIN["sub_dir"] = [*WITHIN["version"], "version"]
+"""Options that name a file or folder within that of others; ``name`` and so on only of loggers with a ``save_dir``."""
 
 
 def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
@@ -133,10 +137,12 @@ def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
         raise UserError(f"{folder}/config.yaml: run_folder is missing; put the run's own file back")
     here = DictConfig(moved(resolved(run), run.run_folder, str(folder)))
     for path, options in _callbacks_and_loggers(here):
-        for name in WRITTEN:
+        for name in (*WRITTEN, *(WITHIN if "save_dir" in options else {})):
             value = options.get(name)
-            place = Path(str(options.get("dirpath") or folder)) if name == "filename" else Path()
-            if value is not None and not _is_inside(place / str(value), folder):
+            outer = [str(options[other]) for other in WITHIN.get(name, []) if options.get(other) is not None]
+            place = Path(str(folder), *outer) if name in WITHIN else Path()
+            leads = "$" in str(value) and "save_dir" in options  # TensorBoard's writer fills variables in
+            if value is not None and (leads or not _is_inside(place / str(value), folder)):
                 raise UserError(
                     f"{folder}/config.yaml: {path}.{name}={value} leads out of the run folder; if the run is your own,"
                     " write a path within it there"
@@ -149,7 +155,8 @@ def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
 
 def _callbacks_and_loggers(config: DictConfig) -> list[tuple[str, DictConfig]]:
     callbacks = [(f"callbacks.{name}", node) for name, node in (config.get("callbacks") or {}).items()]
-    found = [*callbacks, ("logger", config.get("logger")), ("trainer", config.get("trainer"))]
+    loggers = [(f"logger.{name}", node) for name, node in (config.get("logger") or {}).items()]
+    found = [*callbacks, *loggers, ("trainer", config.get("trainer"))]
     return [(path, node) for path, node in found if isinstance(node, DictConfig)]
 
 

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from omegaconf import DictConfig
 
+from unrolled.configuration.build import name_kind
 from unrolled.configuration.checks import check_parts, check_training
 from unrolled.configuration.jobs import (
     can_be_halved,
@@ -69,6 +70,7 @@ def launch(train: Train, config: DictConfig) -> float | None:
 
 def carry_out(train: Train, config: DictConfig) -> Ended:
     """Call ``train`` for what ``config`` asks for: a new run, the rest of a run, a run again, a job of a sweep."""
+    name_kind(config)
     config, resume, results, original = this_job(config)
     check_parts(config)
     check_options(config, "train")  # of the run that is resumed or reproduced

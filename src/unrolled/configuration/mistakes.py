@@ -40,6 +40,17 @@ def users_mistake(problem: BaseException) -> str | None:
     return None
 
 
+def missing_package(problem: BaseException) -> str | None:
+    """The package whose absence is the cause of ``problem``, None if it is another."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, ModuleNotFoundError):
+            advised = re.search(r"pip install (?:-U )?'?([\w-]+)|`(\w+)` nor", str(cause))  # Lightning's own
+            return cause.name or (None if advised is None else advised[1] or advised[2])
+        cause = cause.__cause__ or cause.__context__
+    return None
+
+
 def full_disk(problem: BaseException) -> str | None:
     """A line if ``problem`` means that the disk is full, else None."""
     cause: BaseException | None = problem

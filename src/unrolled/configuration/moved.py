@@ -60,6 +60,9 @@ def brought_up_to_date(config: dict[str, Any]) -> dict[str, Any]:
     if isinstance(objective, dict) and "kind" not in objective:
         kind = KINDS.get(str(objective.get("_target_")).removeprefix(PACKAGE))
         config["objective"] = ({} if kind is None else {"kind": kind}) | objective
+    logger = config.get("logger")
+    if isinstance(logger, dict) and "_target_" in logger:  # from when a run had one logger
+        config["logger"] = {str(logger["_target_"]).rpartition(".")[2].partition("_")[0].lower(): logger}
     return config
 
 

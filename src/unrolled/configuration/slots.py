@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import entry_points
+from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import hydra.utils
@@ -27,6 +28,11 @@ def instantiate(node: Any, **options: Any) -> Any:
     A node from a run folder has passed `check_slots` when it was read.
     """
     return hydra.utils.instantiate(node, **options)
+
+
+def named(target: str) -> Any:
+    """The class or function of that name, of a configuration that the user wrote."""
+    return hydra.utils.get_object(target)
 
 
 class Slot(NamedTuple):
@@ -136,7 +142,11 @@ SLOTS: Mapping[str, Slot] = {
         "length_normalization", "unrolled.search.length.", "GNMT", "NoNormalization", "PerToken"
     ),
     "callbacks.*": _slot("callback", "", *_CALLBACKS),
-    "logger": _slot("logger", "unrolled.training.loggers.wandb.", "wandb_logger"),
+    "logger.*": _slot(
+        "logger",
+        "unrolled.training.loggers.",
+        *(f"{name}.{name}_logger" for name in ("mlflow", "tensorboard", "wandb")),
+    ),
     "trainer": _slot("trainer", "lightning.", "Trainer"),
 }
 """Of every place where a run folder's configuration may have a ``_target_``, by dotted path, what is offered there."""
@@ -230,8 +240,8 @@ def _texts(value: Any) -> Iterator[Any]:
 
 def slot_of(path: tuple[str, ...]) -> Slot | None:
     """The slot at ``path``, None where no ``_target_`` has a place."""
-    if len(path) == 2 and path[0] == "callbacks":
-        return SLOTS["callbacks.*"]
+    if len(path) == 2 and path[0] in ("callbacks", "logger"):
+        return SLOTS[f"{path[0]}.*"]
     return SLOTS.get(".".join(path))
 
 
@@ -250,6 +260,11 @@ def _check_target(path: tuple[str, ...], target: Any, where: str) -> None:
         return
     name = slot.name if slot else "class"
     root = target.partition(".")[0]
+    if find_spec(root) is None:
+        raise UserError(
+            f"{where}: {here}: {target} is a {name} of the package {root}, which is not installed: pip install "
+            f"{root.replace('_', '-')}, or add the folder that it is in to PYTHONPATH"
+        )
     if root == PROJECT or root in sys.stdlib_module_names:
         mend = nearest(target, sorted(slot.offered)) if slot and root == PROJECT else ""
         raise UserError(f"{where}: {here}: {target} is no {name} that a run folder may name{mend}")

@@ -12,7 +12,7 @@ from unrolled.inference.attended_pairs import attend
 from unrolled.inspection import record
 from unrolled.inspection.page import PAGE, Shown, write_page
 from unrolled.training.callbacks.samples import samples
-from unrolled.training.loggers.wandb import log_page
+from unrolled.training.loggers.media import log_page
 from unrolled.training.translation import Translation
 
 MAX_TOKENS = 2000

@@ -21,7 +21,7 @@ from unrolled.figures.formats import save_figure
 from unrolled.figures.gradient_curves import FILE, Row, comparison_figure, norms_figure, read_rows, write_rows
 from unrolled.models.trace import Recurrent
 from unrolled.text.tokens import PAD
-from unrolled.training.loggers.wandb import log_gradient_norms
+from unrolled.training.loggers.media import log_gradient_norms
 
 
 class Norm(NamedTuple):

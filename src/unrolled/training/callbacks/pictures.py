@@ -1,6 +1,6 @@
 """A translator's output for a few sentences at every validation: translations and alignment heat maps.
 
-PNG files always go to the run folder; W&B, if it is a logger, gets a table and images. Test sentences with known
+PNG files always go to the run folder, and to the loggers that show pictures. Test sentences with known
 alignments also get pictures of the reference with the known links.
 """
 
@@ -10,12 +10,11 @@ from typing import Any
 
 import lightning
 from lightning.pytorch.callbacks import Callback
-from lightning.pytorch.loggers import WandbLogger
 
 from unrolled.inference.attended_pairs import attend
 from unrolled.inspection.heat_maps import save_alignments
 from unrolled.training.callbacks.samples import samples
-from unrolled.training.loggers.wandb import log_samples
+from unrolled.training.loggers.media import log_samples
 from unrolled.training.translation import Translation
 
 
@@ -57,6 +56,4 @@ class Pictures(Callback):
             paths = save_alignments(self.folder, split, pairs, alignments)
             images |= {f"{split}/alignment/{line}-reference": path for line, path in enumerate(paths, start=1)}
         rows = [[sample.source, sample.translation, sample.reference] for sample in shown]
-        for logger in trainer.loggers:
-            if isinstance(logger, WandbLogger):
-                log_samples(logger, split, rows, images, trainer.global_step)
+        log_samples(trainer.loggers, split, rows, images, trainer.global_step)

@@ -16,10 +16,12 @@ import lightning
 import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.loggers import TensorBoardLogger
 
 from unrolled.errors import Numbers, check
 from unrolled.runs.resume import moved
 from unrolled.training.loggers.csv import Curves
+from unrolled.training.loggers.tensorboard import forget_from
 from unrolled.training.loggers.wandb_rows import OnceLogger
 from unrolled.training.preemption import Preempted
 
@@ -144,6 +146,9 @@ class SaveProgress(Callback):
         checkpoint["target_tokens"] = module.gather(module.target_tokens)
         curves = [logger.experiment.mark() for logger in trainer.loggers if isinstance(logger, Curves)]
         checkpoint["curves"] = curves[0] if trainer.is_global_zero and curves else None
+        for logger in trainer.loggers:
+            if isinstance(logger, TensorBoardLogger):
+                logger.experiment.flush()
 
     def on_load_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
         """Keep the state until training starts, and look for the best checkpoint where the run folder is now."""
@@ -160,6 +165,8 @@ class SaveProgress(Callback):
             for logger in trainer.loggers:
                 if isinstance(logger, OnceLogger):
                     logger.complete(rows)
+                elif isinstance(logger, TensorBoardLogger):
+                    forget_from(trainer.global_step, logger)
         if self._restored["random"] is not None:
             _restore_random_state(self._restored["random"][rank])
             module.target_tokens = self._restored["target_tokens"][rank]

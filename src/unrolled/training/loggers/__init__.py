@@ -1,1 +1,1 @@
-"""Where curves are logged: always to metrics.csv, optionally to Weights & Biases."""
+"""Where curves are logged: always to metrics.csv, besides to Weights & Biases, TensorBoard, MLflow or others."""

@@ -3,7 +3,6 @@
 import logging
 import netrc
 import os
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import urlparse
@@ -17,7 +16,7 @@ FLUSHED = 1.0  # seconds after which W&B writes what it was told into its file; 
 
 
 def log_samples(logger: WandbLogger, split: str, rows: list[list[str]], images: dict[str, Path], step: int) -> None:
-    """Log to W&B a table of ``rows`` (source, translation, reference), and ``images`` by name."""
+    """Log a table of ``rows`` (source, translation, reference), and ``images`` by name."""
     import wandb
 
     table = wandb.Table(columns=["source", "translation", "reference"], data=rows)
@@ -25,25 +24,21 @@ def log_samples(logger: WandbLogger, split: str, rows: list[list[str]], images: 
     logger.experiment.log({f"{split}/samples": table, **pictures, "trainer/global_step": step})
 
 
-def log_gradient_norms(loggers: Sequence[Logger], rows: list[list[float]], picture: Path, step: int) -> None:
-    """Log to W&B, if it is among ``loggers``, a table of step, n, norm and pairs, and the curves so far."""
-    for logger in loggers:
-        if isinstance(logger, WandbLogger):
-            import wandb
+def log_gradient_norms(logger: WandbLogger, rows: list[list[float]], picture: Path, step: int) -> None:
+    """Log a table of step, n, norm and pairs, and the curves so far."""
+    import wandb
 
-            table = wandb.Table(columns=["step", "n", "norm", "pairs"], data=rows)
-            shown = {"gradient_norms/table": table, "gradient_norms/curves": wandb.Image(str(picture))}
-            logger.experiment.log({**shown, "trainer/global_step": step})
+    table = wandb.Table(columns=["step", "n", "norm", "pairs"], data=rows)
+    shown = {"gradient_norms/table": table, "gradient_norms/curves": wandb.Image(str(picture))}
+    logger.experiment.log({**shown, "trainer/global_step": step})
 
 
-def log_page(loggers: Sequence[Logger], page: Path, step: int) -> None:
-    """Log to W&B, if it is among ``loggers``, the page of attention."""
-    for logger in loggers:
-        if isinstance(logger, WandbLogger):
-            import wandb
+def log_page(logger: WandbLogger, page: Path, step: int) -> None:
+    """Log the page of attention."""
+    import wandb
 
-            shown = wandb.Html(str(page), inject=False)  # W&B's own style would be a request
-            logger.experiment.log({"attention/page": shown, "trainer/global_step": step})
+    shown = wandb.Html(str(page), inject=False)  # W&B's own style would be a request
+    logger.experiment.log({"attention/page": shown, "trainer/global_step": step})
 
 
 log = logging.getLogger(__name__)
@@ -58,14 +53,12 @@ def wandb_logger(
     group: str | None,
     tags: list[str],
     mode: str,
-    configuration: dict[str, Any],
-    resume: bool = False,
+    resume: bool,
 ) -> WandbLogger:
     """A W&B run in ``folder``/wandb, silent and without a prompt.
 
     ``mode`` auto is online if an API key is configured (WANDB_API_KEY or netrc), otherwise offline; the environment's
-    WANDB_MODE overrides auto. ``configuration`` is the resolved configuration, shown with the run. ``resume``: continue
-    the folder's W&B run, if it has one.
+    WANDB_MODE overrides auto. ``resume``: continue the folder's W&B run, if it has one.
     """
     import wandb
 
@@ -84,7 +77,6 @@ def wandb_logger(
         tags=list(tags),
         dir=folder,
         mode=cast(Any, mode),
-        config=configuration,
         id=earlier_run(Path(folder)) if resume else None,
         resume="allow" if resume else None,
         settings=wandb.Settings(silent=True, quiet=True, console="off", x_transaction_log_flush_interval=FLUSHED),

@@ -1,0 +1,68 @@
+"""MLflow: the curves and pictures of a run, on a server or in its folder."""
+
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from lightning.pytorch.loggers import MLFlowLogger
+from lightning.pytorch.utilities import rank_zero_only
+
+from unrolled.errors import UserError
+from unrolled.files import reading, write_text
+
+RUN = "mlflow_run.txt"
+"""The file of a run folder with the id of its MLflow run."""
+
+
+class ContinuedMLflow(MLFlowLogger):
+    """An earlier MLflow run, whose parameters MLflow allows nobody to change."""
+
+    @rank_zero_only
+    def log_hyperparams(self, params: Any) -> None:
+        """Keep those of the first start."""
+
+
+def mlflow_logger(*, folder: str, experiment: str, name: str, group: str | None, resume: bool) -> MLFlowLogger:
+    """An MLflow run on the server of MLFLOW_TRACKING_URI, or in ``folder``/mlflow.db where there is none.
+
+    ``resume``: continue the folder's MLflow run, if it has one. UserError: the package is not installed; that run is
+    not on this server.
+    """
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before the import; a run tells nobody about itself
+    here = Path(os.path.abspath(folder))
+    place = {
+        "tracking_uri": os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{here / 'mlflow.db'}",
+        "artifact_location": None if os.environ.get("MLFLOW_TRACKING_URI") else (here / "mlflow").as_uri(),
+    }
+    earlier = None
+    if resume and (here / RUN).is_file():
+        with reading(here / RUN):
+            earlier = (here / RUN).read_text(encoding="utf-8").strip()
+    kind = MLFlowLogger if earlier is None else ContinuedMLflow
+    here.mkdir(parents=True, exist_ok=True)
+    try:
+        logging.getLogger("mlflow").setLevel(logging.WARNING)
+        tags = {} if group is None else {"group": group}
+        logger = kind(experiment_name=experiment, run_name=name, tags=tags, run_id=earlier, **place)  # type: ignore[arg-type]
+    except ModuleNotFoundError as problem:
+        raise UserError('logger=mlflow is not installed: pip install "unrolled[mlflow]"') from problem
+    if getattr(rank_zero_only, "rank", 0) == 0:
+        write_text(here / RUN, f"{_begun(logger, earlier, place['tracking_uri'])}\n")
+    return logger
+
+
+def _begun(logger: MLFlowLogger, earlier: str | None, where: str | None) -> str | None:
+    from mlflow.exceptions import MlflowException
+
+    try:
+        return logger.run_id
+    except MlflowException as problem:
+        run = "" if earlier is None else f" (it should have the run {earlier}, which {RUN} names)"
+        raise UserError(f"logger=mlflow: {where}{run}: {' '.join(str(problem).split()):.200}") from problem
+
+
+def log_files(logger: MLFlowLogger, files: dict[str, Path]) -> None:
+    """Files as artifacts, in folders by name."""
+    for name, path in files.items():
+        logger.experiment.log_artifact(logger.run_id, str(path), name.rpartition("/")[0] or None)

@@ -1,0 +1,55 @@
+"""TensorBoard: the curves, translations and pictures of a run, in its folder."""
+
+import struct
+from pathlib import Path
+
+from lightning.pytorch.loggers import TensorBoardLogger
+from lightning.pytorch.utilities import rank_zero_only
+
+from unrolled.errors import UserError
+from unrolled.runs.resume import last_checkpoint
+
+FOLDER = "tensorboard"
+
+
+def tensorboard_logger(*, folder: str, resume: bool) -> TensorBoardLogger:
+    """Event files in ``folder``/tensorboard; those of an earlier training are removed unless it is resumed.
+
+    UserError: the package is not installed.
+    """
+    try:
+        logger = TensorBoardLogger(folder, name=FOLDER, version="", default_hp_metric=False)
+    except ModuleNotFoundError as problem:
+        raise UserError('logger=tensorboard is not installed: pip install "unrolled[tensorboard]"') from problem
+    continued = resume and last_checkpoint(Path(folder)) is not None
+    if not continued and getattr(rank_zero_only, "rank", 0) == 0:
+        for events in Path(logger.log_dir).glob("events.out.tfevents.*"):
+            events.unlink()
+    return logger
+
+
+def forget_from(step: int, logger: TensorBoardLogger) -> None:
+    """From now on readers omit what was logged of ``step`` and later ones: training resumes before them."""
+    from tensorboard.compat.proto.event_pb2 import Event, SessionLog
+
+    writer = logger.experiment._get_file_writer()
+    writer.add_event(Event(file_version="brain.Event:2"), step)
+    writer.add_event(Event(session_log=SessionLog(status=SessionLog.START)), step)
+
+
+def log_texts(logger: TensorBoardLogger, name: str, columns: list[str], rows: list[list[str]], step: int) -> None:
+    """A table of ``rows``."""
+    table = [columns, ["---"] * len(columns), *([text.replace("|", "\\|") for text in row] for row in rows)]
+    logger.experiment.add_text(name, "\n".join(f"| {' | '.join(row)} |" for row in table), step)
+
+
+def log_pictures(logger: TensorBoardLogger, pictures: dict[str, Path], step: int) -> None:
+    """PNG files by name, as they are."""
+    from tensorboard.compat.proto.summary_pb2 import Summary
+
+    writer = logger.experiment._get_file_writer()
+    for name, path in pictures.items():
+        encoded = path.read_bytes()
+        width, height = struct.unpack(">II", encoded[16:24])  # the first chunk of every PNG file
+        image = Summary.Image(height=height, width=width, colorspace=4, encoded_image_string=encoded)
+        writer.add_summary(Summary(value=[Summary.Value(tag=name, image=image)]), step)
