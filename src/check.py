@@ -1,0 +1,4 @@
+from unrolled.commands.check import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,252 @@
+"""Promises about training: right gradients, for every parameter; options that act; checkpoints that hold everything."""
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.gradcheck import GradcheckError
+from torch.func import functional_call
+
+from unrolled.conformance.cases import Case, check_same, difference, forced, leaves, normal
+from unrolled.conformance.subject import TINY, Broken, NothingToTry, Subject, randomised
+from unrolled.errors import UserError
+from unrolled.models.translator import Translator
+
+NO_GRADIENT = 1e-12
+SAMPLE = Case((3, 5), 3)
+
+
+def gradients_are_right(subject: Subject) -> None:
+    """The gradients of attention and decoder are those of finite differences, in inputs, memory and parameters."""
+    if subject.attention is not None:
+        _attention_gradients(subject)
+    model: Any = subject.build(seed=16, sizes=TINY)
+    if isinstance(model, Translator):
+        _decoder_gradients(model)
+    else:
+        _check_gradients(model, lambda lm: forced(lm, [[4]], [[5, 6]])[0][..., :5], "2 steps of the language model")
+
+
+def _attention_gradients(subject: Subject) -> None:
+    attention, size = subject.tiny_attention()
+    for lengths, steps in (((1,), 1), ((2,), 1), ((2,), 2), ((2, 3), 2)):
+        valid = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
+
+        def run(attention: Any, annotations: Tensor, *queries: Tensor, valid: Tensor = valid) -> tuple[Tensor, ...]:
+            prepared = attention.prepare(annotations, valid)
+            state, outputs = attention.start(prepared), []
+            for query in queries:
+                context, weights, state = attention.step(query, prepared, state)
+                outputs += [context, weights[valid]]
+            memory = [part[valid] if part.shape[:2] == valid.shape else part for part in leaves(state)]
+            return (*outputs, *(part for part in memory if part.is_floating_point()))
+
+        queries = [normal(len(lengths), size, seed=19 + step) for step in range(steps)]
+        annotations = normal(len(lengths), max(lengths), size)
+        words = " and ".join(map(str, lengths))
+        _check_gradients(attention, run, f"attention over {words} positions, {steps} step(s)", annotations, *queries)
+
+
+def _decoder_gradients(model: Translator) -> None:
+    decoder = model.decoder
+    with torch.no_grad():
+        width = model.encode(torch.tensor([[4]]), torch.tensor([1]))[0].shape[-1]
+    for length, steps in ((1, 1), (2, 2)):
+        valid = torch.ones(1, length, dtype=torch.bool)
+
+        def run(decoder: Any, annotations: Tensor, embeddings: Tensor, valid: Tensor = valid) -> tuple[Tensor, ...]:
+            (states, contexts), weights = decoder.unroll(embeddings, decoder.start(annotations, valid))
+            return states, contexts, weights
+
+        embeddings = normal(1, steps, model.target_embedding.embedding_dim, seed=21)
+        where = f"decoder over {length} position(s), {steps} step(s)"
+        _check_gradients(decoder, run, where, normal(1, length, width), embeddings)
+
+
+class _Call(nn.Module):
+    """Any function of a module, as a module, so that ``functional_call`` can put parameters in."""
+
+    def __init__(self, module: nn.Module, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.module = module
+        self.function = function
+
+    def forward(self, *inputs: Tensor) -> Any:
+        return self.function(self.module, *inputs)
+
+
+def _check_gradients(module: nn.Module, function: Callable[..., Any], where: str, *inputs: Tensor) -> None:
+    call = _Call(randomised(module.double(), seed=16), function)
+    names = [name for name, _ in call.named_parameters()]
+    values = [parameter.detach().clone().requires_grad_() for parameter in call.parameters()]
+
+    def of_everything(*everything: Tensor) -> Any:
+        parameters = dict(zip(names, everything[len(inputs) :], strict=True))
+        return functional_call(call, parameters, everything[: len(inputs)])
+
+    leaf_inputs = [each.clone().requires_grad_() for each in inputs]
+    try:
+        torch.autograd.gradcheck(of_everything, [*leaf_inputs, *values])
+    except GradcheckError as problem:
+        raise Broken(f"{where}: {_first_line(problem, [*_names(inputs), *names])}") from problem
+
+
+def _names(inputs: tuple[Tensor, ...]) -> list[str]:
+    return ["annotations", *(f"query {step + 1}" for step in range(len(inputs) - 1))]
+
+
+def _first_line(problem: Exception, names: list[str]) -> str:
+    text = str(problem).strip().splitlines()[0]
+    for number, name in enumerate(names):
+        text = text.replace(f"input {number},", f"{name.removeprefix('module.')},")
+    return text.rstrip(" :,")
+
+
+def every_parameter_gets_a_gradient(subject: Subject) -> None:
+    """No parameter is without effect on the loss."""
+    model = subject.build(seed=22)
+    log_probs, _ = forced(model, SAMPLE.sources, SAMPLE.targets)
+    log_probs[..., 5].sum().backward()
+    without = [
+        name for name, p in model.named_parameters() if p.grad is None or not float(p.grad.abs().max()) > NO_GRADIENT
+    ]
+    if without:
+        raise Broken(f"{SAMPLE}: no gradient for {', '.join(without)}")
+
+
+def every_option_changes_something(subject: Subject) -> None:
+    """Each option of the configuration changes a parameter, a prediction or a gradient, in evaluation or training."""
+    idle, tried = [], 0
+    for option in _options(subject):
+        found = [
+            changed for other in _others(option.value) if (changed := _changes(subject, option, other)) is not None
+        ]
+        tried += bool(found)
+        if found and not any(found):
+            idle.append(f"{option.name}={next(_others(option.value))}")
+    if not tried:
+        raise NothingToTry("no options")
+    if idle:
+        raise Broken(f"{SAMPLE}: nothing changes with {', '.join(idle)}")
+
+
+class _Option(NamedTuple):
+    """An option: the way to it through partial functions, from ``attention`` or ``model``."""
+
+    way: tuple[str, ...]
+    value: Any
+
+    @property
+    def name(self) -> str:
+        return ".".join(self.way)
+
+
+def _options(subject: Subject) -> Iterator[_Option]:
+    for part in ("attention", "model"):
+        build = getattr(subject, part)
+        yield from () if build is None else _within((part,), build)
+
+
+def _within(way: tuple[str, ...], build: "partial[Any]") -> Iterator[_Option]:
+    for option, value in build.keywords.items():
+        if isinstance(value, partial):
+            yield from _within((*way, option), value)
+        else:
+            yield _Option((*way, option), value)
+
+
+def _others(value: Any) -> Iterator[Any]:
+    """Values that an option may have instead; none for names, whose choices nobody knows."""
+    if isinstance(value, bool):
+        yield not value
+    elif isinstance(value, int):
+        yield from (value + 1, 2 * value, value - 1)
+    elif isinstance(value, float):
+        yield from (0.5 if value < 0.25 else value / 2, 2 * value + 1)
+
+
+def _changes(subject: Subject, option: _Option, other: Any) -> bool | None:
+    """Whether ``other`` as the value of ``option`` changes anything; None if it cannot be that."""
+    try:
+        changed = _everything(_with(subject, option, other))
+    except (UserError, ValueError, AssertionError, TypeError, RuntimeError):
+        return None
+    plain = _everything(subject)
+    if [tensor.shape for tensor in plain] != [tensor.shape for tensor in changed]:
+        return True
+    return any(difference(one, another) > 0 for one, another in zip(plain, changed, strict=True))
+
+
+def _with(subject: Subject, option: _Option, other: Any) -> Subject:
+    part, *way = option.way
+    return replace(subject, **{part: _set(getattr(subject, part), way, other)})
+
+
+def _set(build: "partial[Any]", way: list[str], other: Any) -> "partial[Any]":
+    """``build`` with ``other`` for its option; of one that `Subject` makes small, as much more or less."""
+    name, *rest = way
+    if rest:
+        return partial(build, **{name: _set(build.keywords[name], rest, other)})
+    configured = build.keywords[name]
+
+    def made(*args: Any, **given: Any) -> Any:
+        small = given.get(name, other)
+        value = other
+        if isinstance(other, int) and not isinstance(other, bool) and small not in (configured, other):
+            value = max(1, small + (1 if other > configured else -1))
+        return build.func(*args, **(build.keywords | given | {name: value}))
+
+    return partial(made, **build.keywords | {name: other})
+
+
+def _everything(subject: Subject) -> list[Tensor]:
+    """Initial values, predictions in training and in evaluation, and gradients."""
+    torch.manual_seed(3)
+    model = subject.initial().double()
+    found = [value.detach().clone() for value in model.state_dict().values()]
+    randomised(model, seed=4)
+    for training in (False, True):
+        torch.manual_seed(5)
+        log_probs, _ = forced(model.train(training), SAMPLE.sources, SAMPLE.targets)
+        found.append(log_probs.detach())
+    parameters = list(model.parameters())
+    loss = log_probs[..., 5].sum()
+    found += torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    return found
+
+
+def resumed_training_is_the_same(subject: Subject) -> None:
+    """Training resumed from a checkpoint, of weights and optimizer, is that which was not interrupted."""
+    straight, _ = _trained(subject, seed=6, begin=0, end=4)
+    half, optimizer = _trained(subject, seed=6, begin=0, end=2)
+    file = io.BytesIO()
+    torch.save({"model": half.state_dict(), "optimizer": optimizer.state_dict()}, file)
+    file.seek(0)
+    checkpoint = torch.load(file, weights_only=True)
+    resumed, _ = _trained(subject, seed=7, begin=2, end=4, checkpoint=checkpoint)
+    for (name, one), other in zip(straight.state_dict().items(), resumed.state_dict().values(), strict=True):
+        check_same(f"{name}, trained for 4 updates and for 2 + 2 from a checkpoint,", one, other, SAMPLE)
+    one, other = (forced(model.eval(), SAMPLE.sources, SAMPLE.targets)[0] for model in (straight, resumed))
+    check_same("predictions after 4 updates and after 2 + 2 from a checkpoint", one, other, SAMPLE)
+
+
+def _trained(
+    subject: Subject, *, seed: int, begin: int, end: int, checkpoint: dict[str, Any] | None = None
+) -> tuple[nn.Module, torch.optim.Optimizer]:
+    model = subject.build(seed=seed).train()
+    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+    if checkpoint is not None:
+        model.load_state_dict(checkpoint["model"])
+        optimizer.load_state_dict(checkpoint["optimizer"])
+    for update in range(begin, end):
+        torch.manual_seed(update)
+        case = Case((2, 3), 2, seed=update)
+        log_probs, _ = forced(model, case.sources, case.targets)
+        optimizer.zero_grad()
+        (-log_probs[..., 5].mean()).backward()
+        optimizer.step()
+    return model, optimizer
