@@ -1,4 +1,4 @@
-from unrolled.commands.import_weights import main
+from unrolled.__main__ import run
 
 if __name__ == "__main__":
-    main()
+    run("import_weights")

@@ -1,6 +1,14 @@
-"""A checkpoint of dl4mt-tutorial's session 2 or of Theano-Nematus as a run folder: docs/museum.md.
+"""Make a run folder from a checkpoint of dl4mt's session 2 or of Theano-Nematus.
 
-python src/import_weights.py from=model.npz source_dictionary=en.json target_dictionary=de.json [to=DIR]
+Usage:
+    python src/import_weights.py from=model.npz source_dictionary=en.json target_dictionary=de.json [to=DIR]
+
+Examples:
+    python src/import_weights.py from=model.npz source_dictionary=en.json target_dictionary=de.json
+    python src/import_weights.py from=model.npz source_dictionary=en.json target_dictionary=de.json to=imported
+    python src/translate.py run=imported < test.en > test.de
+
+docs/museum.md says what is read.
 """
 
 import os

@@ -3,7 +3,8 @@
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
-from unrolled.errors import UserError, nearest
+from unrolled.configuration.hints import no_such_option
+from unrolled.errors import UserError
 
 NEEDED = ("speed", "validation_in_checkpoint", "checkpoint")
 """Callbacks that results.json is made from."""
@@ -16,8 +17,8 @@ def check_choices(config: DictConfig) -> None:
     for override in hydra.overrides.task:
         name = override.partition("=")[0]
         if name.startswith("+") and name.lstrip("+") not in hydra.runtime.choices and "." not in name:
-            known = [str(key) for key in config if str(key) != name.lstrip("+")]
-            raise UserError(f"{name}: there is no such option{nearest(name.lstrip('+'), known)}")
+            known = DictConfig({key: value for key, value in config.items_ex(resolve=False) if key != name.lstrip("+")})
+            raise UserError("+" + no_such_option(name.lstrip("+"), known))
     for group in hydra.runtime.choices:
         value = OmegaConf.select(config, str(group).replace("/", "."), default=None)
         if isinstance(value, str | int | float):

@@ -19,6 +19,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.conf import CONF
 from unrolled.configuration.help import answered
+from unrolled.configuration.hints import check_words
 from unrolled.configuration.jobs import RESOLVED, TRUSTED, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.ranges import check_options
@@ -68,13 +69,15 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
         def main() -> None:
             _prepare_process()
             with status():
-                if answered(name, sys.modules[task.__module__].__doc__ or ""):
+                doc = sys.modules[task.__module__].__doc__ or ""
+                if answered(name, doc):
                     return
                 if is_child():  # one of several processes of a run that is already configured
                     end_with_parent()
                     trust(os.environ[TRUSTED].split() if TRUSTED in os.environ else None)
                     task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))  # which its parent has checked and written
                 else:
+                    check_words(name, "< " in doc, sys.argv[1:])
                     hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(job)()
 
         return main

@@ -67,7 +67,7 @@ def one_line() -> Iterator[None]:
         line = users_mistake(problem)
         if line is None:
             raise
-        if several := re.match(r"Ambiguous value for argument '(.*?)' 1\.", line):
+        if several := re.match(r"(.+): add -m ", line):
             line = f"{several[1]}: one value at a time; several are a loop in Python, or a sweep by train.py -m"
         raise UserError(line) from None  # in a notebook the causes would be several screens of Hydra's code
 

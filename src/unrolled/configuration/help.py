@@ -33,7 +33,9 @@ def answered(command: str, doc: str) -> bool:
 
 def chosen(arguments: Sequence[str]) -> list[str]:
     """The options among the arguments of a command, with the folder that --config-dir adds."""
-    found = get_args_parser().parse_args(list(arguments))
+    found, flags = get_args_parser().parse_known_args(list(arguments))
+    if flags:
+        raise UserError(f"{flags[0]}: options have no dashes: write name=value")
     return [*found.overrides, *([f"hydra.searchpath=[{found.config_dir}]"] if found.config_dir else [])]
 
 
@@ -54,7 +56,7 @@ def screen(command: str, doc: str) -> str:
         options.append("\n".join(["Options and their defaults:", *_table(map(_option, known.own), COLUMN)]))
         if known.choices:
             options.append("\n".join(["Groups, as chosen:", *_table(map(_group, known.choices), COLUMN)]))
-        more.append(f"All options of all groups: {_program('options')} {command} [group=choice ...]")
+        more.append(f"All options: {_program('options')} {command} [group=choice ...]")
     return "\n\n".join([textwrap.fill(what, WIDTH), *usage, *options, *examples, *more]) + "\n"
 
 

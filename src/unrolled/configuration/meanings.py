@@ -126,7 +126,7 @@ def _defaults(lines: Sequence[str], entries: yaml.Node) -> Iterator[tuple[str, s
 
 
 @contextmanager
-def _composed(command: str, overrides: Sequence[str]) -> Iterator[tuple[ConfigLoader, DictConfig]]:
+def composed(command: str, overrides: Sequence[str]) -> Iterator[tuple[ConfigLoader, DictConfig]]:
     """Hydra's loader, and the configuration of ``command`` with Hydra's own."""
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose(command, list(overrides), return_hydra_config=True)
@@ -139,7 +139,7 @@ def _composed(command: str, overrides: Sequence[str]) -> Iterator[tuple[ConfigLo
 
 def meanings(command: str, overrides: Sequence[str]) -> Meanings:
     """The options of ``command`` with those ``overrides``, and what they mean. Hydra's errors: none such."""
-    with _composed(command, overrides) as (loader, config):
+    with composed(command, overrides) as (loader, config):
         defaults = loader.compute_defaults_list(command, list(overrides), RunMode.RUN).defaults
         said: dict[str, str] = {}
         heads: dict[str, str] = {}

@@ -5,10 +5,11 @@ import re
 import sys
 
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import HydraException, InstantiationException, MissingConfigException
+from hydra.errors import HydraException, InstantiationException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig
 from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
 
+from unrolled.configuration.hints import no_such_option, unreadable
 from unrolled.errors import UserError, nearest
 
 # errors of the system, each with the file that it is about
@@ -72,17 +73,20 @@ def _configuration_mistake(problem: Exception) -> str:
         if choice in PLUGINS:
             return f'{group}={choice} is not installed: pip install -e ".[{PLUGINS[choice]}]"'
         return f"{group}={choice}: there is no such choice{nearest(choice, getattr(problem, 'options', None) or [])}"
+    if isinstance(problem, OverrideParseException):
+        return unreadable(problem.override)
+    if several := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '(.+)'", text):
+        name, _, value = several[1].partition("=")
+        return f"{several[1]}: add -m to run all of them, or give a list: '{name}=[{value}]'"
     if isinstance(problem, MissingMandatoryValue):
         return f"{problem.full_key} is missing: give {problem.full_key}=..."
     if isinstance(problem, InterpolationToMissingValueError) and (option := re.search(r"value: (\S+)", text)):
         return f"{option[1]} is missing: give {option[1]}=..."
     cause = problem.__cause__
     if isinstance(cause, OmegaConfBaseException) and cause.parent_node is not None and cause.key is not None:
-        keys = [str(key) for key in cause.parent_node] if isinstance(cause.parent_node, DictConfig) else []
+        node = cause.parent_node if isinstance(cause.parent_node, DictConfig) else DictConfig({})
         prefix = str(cause.full_key or cause.key).rpartition(".")[0]
-        prefix = f"{prefix}." if prefix else ""
-        near = nearest(str(cause.key), keys)
-        return f"{prefix}{cause.key}: there is no such option{near}"
+        return no_such_option(f"{prefix}.{cause.key}" if prefix else str(cause.key), node)
     return " ".join(text.split())
 
 

@@ -1,0 +1,171 @@
+"""What may have been meant: the words that other toolkits have for our options, and words that are no options."""
+
+import os
+import re
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+from hydra._internal.utils import get_args_parser
+from omegaconf import DictConfig, OmegaConf
+
+from unrolled.errors import UserError, nearest
+
+SIZES = ("model.hidden_size", "model.encoder_size", "model.decoder_size")
+DROPOUT = ("model.dropout", "model.embedding_dropout", "model.annotation_dropout", "model.readout_dropout")
+BATCH = ("data.max_tokens", "max_tokens")
+LAYERS = ("model.layers", "model.encoder_layers")
+VOCABULARY = ("tokenizer.size",)
+TEXTS = ("data.root", "data.train", "data=parallel_text", "data=monolingual_text")
+LANGUAGES = ("data.source_language", "data.target_language", "data=parallel_text")
+CLIP = ("trainer.gradient_clip_val",)
+GPUS = ("hardware=gpu", "hardware=multi_gpu", "device")
+HALF = ("hardware=gpu_bf16", "hardware=cpu_bf16", "precision")
+WARM_UP = ("schedule=warm_up", "schedule.steps")
+WORDS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("lr", "learning_rate", "alpha", "eta"), ("optimizer.lr",)),
+    **dict.fromkeys(("epochs", "epoch", "max_epoch", "n_epochs", "num_epochs"), ("trainer.max_epochs",)),
+    **dict.fromkeys(("steps", "updates", "max_updates", "iterations", "train_steps"), ("trainer.max_steps",)),
+    **dict.fromkeys(("batch_size", "batch", "batchsize", "bs", "batch_tokens"), BATCH),
+    **dict.fromkeys(("hidden_size", "hidden", "hidden_dim", "dim", "units", "rnn_size", "d_model"), SIZES),
+    **dict.fromkeys(("embedding", "embedding_dim", "embed_dim", "emb_size", "emsize"), ("model.embedding_size",)),
+    **dict.fromkeys(("dropout", "drop", "p_drop"), DROPOUT),
+    **dict.fromkeys(("layers", "num_layers", "n_layers", "nlayers"), LAYERS),
+    **dict.fromkeys(("cell", "rnn", "rnn_type", "cell_type"), ("model.cell", "model.decoder.cell")),
+    **dict.fromkeys(("order", "ngram", "n"), ("model.order", "nbest", "number")),
+    **dict.fromkeys(("beam", "beams", "beam_width", "num_beams", "k"), ("search.beam_size",)),
+    **dict.fromkeys(("lm", "lm_path"), ("search.language_model", "scorers", "run")),
+    **dict.fromkeys(("lm_weight",), ("search.language_model_weight",)),
+    **dict.fromkeys(("temp",), ("search.temperature",)),
+    **dict.fromkeys(("n_best", "num_samples", "samples", "count"), ("nbest", "number")),
+    **dict.fromkeys(("gpu", "gpus", "num_gpus", "cuda", "ngpu"), GPUS),
+    **dict.fromkeys(("device", "accelerator", "cpu"), ("hardware=cpu", "hardware=gpu", "device")),
+    **dict.fromkeys(("processes", "ddp"), ("hardware=multi_gpu", "hardware=ddp_cpu")),
+    **dict.fromkeys(("nodes",), ("hardware=multi_node",)),
+    **dict.fromkeys(("fp16", "bf16", "amp", "half", "mixed_precision"), HALF),
+    **dict.fromkeys(("vocab_size", "vocab", "vocabulary_size", "vocabulary", "merges"), VOCABULARY),
+    **dict.fromkeys(("bpe", "subword", "subwords"), ("tokenizer=bpe",)),
+    **dict.fromkeys(("lang", "language", "src_lang", "tgt_lang", "source_lang", "target_lang"), LANGUAGES),
+    **dict.fromkeys(("train", "train_file", "train_data", "corpus", "data_dir", "data_path", "path"), TEXTS),
+    **dict.fromkeys(("warmup", "warm_up", "warmup_steps"), WARM_UP),
+    **dict.fromkeys(("scheduler", "lr_scheduler", "lr_schedule"), ("schedule=warm_up", "schedule=halve_on_plateau")),
+    **dict.fromkeys(("early_stopping", "early_stop"), ("callbacks.early_stopping.patience",)),
+    **dict.fromkeys(("smoothing",), ("objective.label_smoothing",)),
+    **dict.fromkeys(("clip", "grad_clip", "gradient_clip", "clip_norm", "max_grad_norm"), CLIP),
+    **dict.fromkeys(("grad_accum", "accumulate", "gradient_accumulation"), ("trainer.accumulate_grad_batches",)),
+    **dict.fromkeys(("eval_every", "val_every", "eval_steps", "valid_freq"), ("trainer.val_check_interval",)),
+    **dict.fromkeys(("wd", "l2"), ("optimizer.weight_decay",)),
+    **dict.fromkeys(("tied", "tie", "tie_weights"), ("model.tied_embeddings", "model.tied_target_embeddings")),
+    **dict.fromkeys(("log_every", "log_interval"), ("trainer.log_every_n_steps",)),
+    **dict.fromkeys(("output", "out", "output_dir", "out_dir", "save_dir", "run_dir", "dir"), ("hydra.run.dir", "to")),
+    **dict.fromkeys(("checkpoint", "ckpt", "model_path", "load"), ("run", "runs", "resume")),
+    **dict.fromkeys(("src", "ref", "hyp", "reference", "target"), ("reference", "target", "source")),
+}
+"""What newcomers write, and the options or choices of ours that mean it, where a command has them."""
+
+
+def names_of(config: DictConfig) -> dict[str, Any]:
+    """All options of a configuration by dotted name, with their values as they are written."""
+    found: dict[str, Any] = {}
+
+    def add(node: Mapping[Any, Any], path: str) -> None:
+        for key, value in node.items():
+            if not str(key).startswith("_"):
+                found[f"{path}{key}"] = value
+                if isinstance(value, Mapping):
+                    add(value, f"{path}{key}.")
+
+    plain = OmegaConf.to_container(config, resolve=False)
+    assert isinstance(plain, Mapping)
+    add(plain, "")
+    return found
+
+
+def meant(name: str, config: DictConfig) -> str:
+    """The end of a message that says which options of ``config`` the unknown ``name`` may mean; or nothing."""
+    where, _, word = name.rpartition(".")
+    word = word.lower().replace("-", "_")
+    known = names_of(config)
+    options = [option for option in WORDS.get(word, ()) if _is_there(option, known)]
+    options = [option for option in options if "=" not in option] or options
+    ending = [
+        option
+        for option, value in known.items()
+        if option.endswith(f".{word}") and "${" not in str(value) and not option.startswith(("hydra.", "choices."))
+    ]
+    options = options or ending
+    inside = [option for option in options if option.startswith(f"{where}.")] if where else []
+    return f"; did you mean {_either(inside or options)}?" if options else ""
+
+
+def _is_there(option: str, known: Collection[str]) -> bool:
+    """Whether a configuration has an option; of a choice, whether it has the group; of hydra's, whether it trains."""
+    if option.startswith("hydra."):
+        return "resume" in known
+    group, choice, _ = option.partition("=")
+    return (group in known or (group == "hardware" and "trainer" in known)) if choice else option in known
+
+
+def _either(options: Sequence[str]) -> str:
+    *most, last = options
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
+    """UserError: a word of the command line that is no option. reads: the command reads standard input."""
+    found, flags = get_args_parser().parse_known_args(list(arguments))
+    for word in flags:
+        name, sign, value = word.lstrip("-").replace("-", "_").partition("=")
+        _, config = _known(command)
+        near = "" if name in names_of(config) else meant(name, config)
+        said = f"{name}={value}" if sign else f"{name}=..."
+        raise UserError(f"{word}: options have no dashes: write {said}{near}")
+    for number, word in enumerate(found.overrides):
+        if "=" not in word and not word.startswith("~"):
+            raise UserError(f"{word}: {_no_option(command, reads, word, ''.join(found.overrides[number + 1 :][:2]))}")
+
+
+def _no_option(command: str, reads: bool, word: str, following: str = "") -> str:
+    groups, config = _known(command)
+    known = names_of(config)
+    if following.startswith("="):
+        return f"write options without spaces: {word}={following[1:] or '...'}"
+    if chosen := [f"{group}={word}" for group, offered in groups.items() if word in offered]:
+        return f"options are name=value; did you mean {_either(chosen)}?"
+    if word in groups or word in known:
+        return f"options are name=value: {word}=..."
+    if near := meant(word, config):
+        return f"options are name=value{near}"
+    if os.path.isfile(os.path.join(word, "config.yaml")):
+        runs = [option for option in ("run", "runs", "resume") if option in known]
+        return f"options are name=value; did you mean {_either([f'{option}={word}' for option in runs])}?"
+    if reads and os.path.isfile(word):
+        return f"options are name=value; a text comes from standard input: < {word}"
+    choices = {choice: group for group, offered in groups.items() for choice in offered}
+    if close := get_close_matches(word, choices, n=1, cutoff=0.7):
+        return f"options are name=value; did you mean {choices[close[0]]}={close[0]}?"
+    return "options are name=value; --help lists them"
+
+
+def _known(command: str) -> tuple[dict[str, list[str]], DictConfig]:
+    """The groups of a command with their choices, and its configuration."""
+    from unrolled.configuration.meanings import composed
+
+    with composed(command, ()) as (loader, config):
+        chosen = [str(group) for group in config.hydra.runtime.choices if not str(group).startswith("hydra/")]
+        return {group: loader.get_group_options(group) for group in chosen}, config
+
+
+def no_such_option(name: str, node: DictConfig) -> str:
+    """A line for the unknown option ``name``, whose last part is not in ``node``, part of a configuration."""
+    word, config = name.rpartition(".")[2], node._get_root()
+    assert isinstance(config, DictConfig)
+    known = [str(key) for key in node if key != "hydra"]
+    return f"{name}: there is no such option{meant(name, config) or nearest(word, known)}"
+
+
+def unreadable(override: str) -> str:
+    """A line for an option whose value Hydra cannot read."""
+    name, _, value = override.partition("=")
+    quoted = re.sub(r"([\\\"])", r"\\\1", value)
+    return f"""{override}: the value cannot be read; if it is text, quote it twice: '{name}="{quoted}"'"""
