@@ -77,7 +77,7 @@ class Forked(Process):
     ) -> None:
         def run() -> int:
             os.chdir(cwd)
-            _connect(stdin, stdout, stderr)
+            connect(stdin, stdout, stderr)
             clean = {n: v for n, v in os.environ.items() if not n.startswith(("WANDB", "UNROLLED_C", "PYTEST"))}
             path = str(ROOT / "src" / script)
             return _run(clean | {"NETRC": os.devnull} | environment, [path, *arguments], runpy.run_path, path)
@@ -96,7 +96,7 @@ class ForkedModule(Process):
         assert (python, flag) == (sys.executable, "-m")
 
         def run() -> int:
-            _connect(None, os.dup(1), os.dup(2))
+            connect(None, os.dup(1), os.dup(2))
             for descriptor in set(range(3, 1024)) - set(pass_fds):
                 with suppress(OSError):
                     os.close(descriptor)
@@ -106,7 +106,7 @@ class ForkedModule(Process):
         super().__init__(run)
 
 
-def _connect(*streams: int | None) -> None:
+def connect(*streams: int | None) -> None:
     """Let standard input, output and error of this process be ``streams``."""
     nothing = os.open(os.devnull, os.O_RDWR)
     for number, stream in enumerate(streams):
@@ -117,7 +117,13 @@ def _connect(*streams: int | None) -> None:
 
 
 def _run(environment: Mapping[str, str], argv: Sequence[str], start: Callable[..., object], what: str) -> int:
-    """``what`` as a fresh interpreter would run it, but for figures/curves.png; its exit status."""
+    """The same without figures/curves.png."""
+    with patch("unrolled.training.run.save_curves"):
+        return as_fresh(environment, argv, start, what)
+
+
+def as_fresh(environment: Mapping[str, str], argv: Sequence[str], start: Callable[..., object], what: str) -> int:
+    """``what`` as a fresh interpreter would run it; its exit status."""
     os.environ.clear()
     os.environ.update(environment)
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -125,8 +131,7 @@ def _run(environment: Mapping[str, str], argv: Sequence[str], start: Callable[..
     sys.argv = list(argv)
     status = 0
     try:
-        with patch("unrolled.training.run.save_curves"):
-            start(what, run_name="__main__")
+        start(what, run_name="__main__")
     except SystemExit as end:
         status = int(end.code or 0)
     except BaseException:
