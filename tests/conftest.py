@@ -1,6 +1,7 @@
 """Runs of the scripts that several end-to-end tests look at."""
 
 import fcntl
+import gc
 import os
 import shutil
 from collections.abc import Callable
@@ -15,6 +16,12 @@ from support.scripts import TINY, TINY_MODEL, Called, run_script
 
 settings.register_profile("patient", deadline=None)  # a busy machine is no mistake of ours
 settings.load_profile("patient")
+
+
+def pytest_collection_finish():
+    """What is imported and collected stays to the end: the garbage collector need not look through it again."""
+    gc.freeze()
+
 
 CHOSEN = ["model=cgru", "attention=gru_att", *TINY, *TINY_MODEL]
 CHOSEN += ["optimizer.lr=0.02"]  # it learns to end its translations

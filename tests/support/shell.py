@@ -14,13 +14,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import hydra
-import lightning
+import hydra  # noqa: F401 - for the copies
+import lightning  # noqa: F401 - for the copies
 
 from support.forked import Process, as_fresh, connect
 from support.scripts import ROOT, TESTS
-
-assert hydra and lightning  # imported for the copies
 
 SHIM = f"""#!{sys.executable} -ISE
 import json, os, socket, sys
