@@ -22,8 +22,15 @@ def composed(*options: str) -> dict[str, Any]:
     return {group: OmegaConf.to_container(config[group], resolve=True) for group in ("attention", "model", "objective")}
 
 
+def attention(name: str) -> dict[str, Any]:
+    """conf/attention/``name``.yaml as plain values; composed, which takes longer, only if it is made of others."""
+    options = OmegaConf.to_container(OmegaConf.load(CONF / "attention" / f"{name}.yaml"))
+    assert isinstance(options, dict)
+    return composed(f"attention={name}")["attention"] if "defaults" in options else options
+
+
 MODELS = {name: composed(f"model={name}") for name in choices("model")}
-ATTENTIONS = {name: composed(f"attention={name}")["attention"] for name in choices("attention")}
+ATTENTIONS = {name: attention(name) for name in choices("attention")}
 LANGUAGE_MODELS = {name for name, config in MODELS.items() if config["objective"]["kind"] != "translation"}
 WITHOUT_ATTENTION = {name for name, config in MODELS.items() if not config["attention"]}
 

@@ -15,9 +15,8 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from unittest.mock import patch
 
-from support.scripts import ROOT
+from support.scripts import ROOT, without_drawings
 
 
 class Process:
@@ -117,8 +116,8 @@ def connect(*streams: int | None) -> None:
 
 
 def _run(environment: Mapping[str, str], argv: Sequence[str], start: Callable[..., object], what: str) -> int:
-    """The same without figures/curves.png."""
-    with patch("unrolled.training.run.save_curves"):
+    """The same `without_drawings`."""
+    with without_drawings():
         return as_fresh(environment, argv, start, what)
 
 

@@ -7,8 +7,8 @@ import runpy
 import subprocess
 import sys
 import warnings
-from collections.abc import Sequence
-from contextlib import chdir, redirect_stderr, redirect_stdout
+from collections.abc import Iterator, Sequence
+from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -54,6 +54,16 @@ def _mode(hydra: Hydra, config_name: str, overrides: list[str]) -> RunMode | Non
     return RunMode.MULTIRUN if "sweep=optuna" in overrides else None
 
 
+@contextmanager
+def without_drawings() -> Iterator[None]:
+    """Training draws no curves and no heat maps, which take longer than all else of a tiny one."""
+    with (
+        patch("unrolled.training.run.save_curves"),
+        patch("unrolled.training.callbacks.pictures.save_alignments", return_value=[]),
+    ):
+        yield
+
+
 class Called(NamedTuple):
     """How a script ended: exit status, and what it wrote."""
 
@@ -65,7 +75,7 @@ class Called(NamedTuple):
 def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "") -> Called:
     """Run src/``script`` as `run_script` does, but inside this process: seconds quicker. An error is raised.
 
-    Without the log, which pytest keeps, and without figures/curves.png, which takes longer than a tiny training.
+    Without the log, which pytest keeps, and `without_drawings`; the fixture ``trained`` has both.
     """
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     status = 0
@@ -75,7 +85,7 @@ def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "")
             sys, "stdin", io.TextIOWrapper(io.BytesIO(text if isinstance(text, bytes) else text.encode()), "utf-8")
         ),
         patch.dict(os.environ, {"NETRC": os.devnull, "UNROLLED_CACHE": str(cwd / "cache")}),
-        patch("unrolled.training.run.save_curves"),
+        without_drawings(),
         patch.object(Hydra, "get_mode", _mode),
         chdir(cwd),
         redirect_stdout(out),
