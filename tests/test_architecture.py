@@ -191,3 +191,19 @@ def test_fast_mirrors_the_definitions():
     fast = {path.stem for path in (models / "fast").glob("*.py")} - shared
     assert fast
     assert fast <= {path.stem for path in models.glob("*.py")}
+
+
+@pytest.mark.parametrize("room", ["training", "configuration", "ngram"])
+def test_every_file_of_a_room_has_a_test_of_its_own_in_the_mirrored_room(room):
+    """tests/ROOM/test_<file>.py, or another file there that imports it."""
+    package = ROOT / "src" / "unrolled"
+    without = []
+    for path in sorted((package / room).rglob("*.py")):
+        inside = path.relative_to(package).parent
+        tests = sorted((ROOT / "tests" / inside).glob("test_*.py"))
+        dotted = ".".join(["unrolled", *inside.parts, path.stem])
+        if path.stem != "__init__" and not any(
+            test.stem == f"test_{path.stem}" or dotted in test.read_text(encoding="utf-8") for test in tests
+        ):
+            without.append(dotted)
+    assert without == []

@@ -1,0 +1,22 @@
+"""Lightning without most of torchmetrics; that commands start without the rest: tests/commands/test_starts.py."""
+
+import os
+import subprocess
+import sys
+
+from support.scripts import ROOT
+
+
+def test_lightning_finds_all_of_torchmetrics_where_it_asks_for_more():
+    program = (
+        "import unrolled.training.lean_lightning, sys, lightning, torchmetrics;"
+        "assert 'torchmetrics.functional' not in sys.modules;"
+        "assert torchmetrics.Metric is sys.modules['torchmetrics.metric'].Metric;"
+        "before = torchmetrics.Metric;"
+        "assert issubclass(torchmetrics.MeanMetric, before) and torchmetrics.Metric is before;"
+        "assert 'torchmetrics.functional' in sys.modules"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=os.environ | {"PYTHONPATH": str(ROOT / "src")}, text=True
+    )
+    assert done.returncode == 0

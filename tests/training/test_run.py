@@ -1,0 +1,153 @@
+"""One run: however training ends, its folder says so. The trainer is written by hand here."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+import torch
+from lightning.pytorch.callbacks import ModelCheckpoint
+from safetensors.torch import load_file
+
+from unrolled.errors import UserError
+from unrolled.training import run as module
+from unrolled.training.callbacks.divergence import Diverged
+from unrolled.training.callbacks.speed import Speed
+from unrolled.training.preemption import Preempted
+from unrolled.training.run import run
+
+
+class Task(torch.nn.Module):
+    """What run() wants of an objective."""
+
+    def __init__(self, size=2):
+        super().__init__()
+        self.model = torch.nn.Linear(size, 1)
+        self.target_tokens, self.signatures = 50, {"bleu": "nrefs:1"}
+        self.hypotheses = {"test": ["zwei", ""]}
+
+
+class Trainer:
+    """Trains by calling ``fit``; validation saves ``weights`` as the best, with the figures ``best``."""
+
+    def __init__(self, folder, fit, best=None):
+        self.strategy = SimpleNamespace(root_device=torch.device("cpu"))
+        self.precision, self.world_size, self.is_global_zero = "32-true", 1, True
+        self.loggers, self.callbacks = [], [Speed()]
+        self.global_step, self.current_epoch = 7, 2
+        self.callback_metrics = {"val/loss": torch.tensor(2.5), "val/bleu": torch.tensor(torch.nan), "lr": 1}
+        self.checkpoint_callback = ModelCheckpoint(dirpath=folder / "checkpoints")
+        self._fit, self._best, self.started_from = fit, best, None
+
+    def fit(self, task, *, datamodule, ckpt_path, weights_only):
+        assert weights_only
+        self.started_from = ckpt_path
+        self._fit()
+        if self._best is not None:
+            self.checkpoint_callback.best_model_path = str(self._best)
+
+    def validate(self, task, *, datamodule, verbose):
+        self.validated = True
+
+    def save_checkpoint(self, path):
+        torch.save(checkpoint(Task()), path)
+
+    def test(self, task, *, datamodule, verbose):
+        self.tested = {name: weight.clone() for name, weight in task.state_dict().items()}
+        return [{"test/bleu": 31.25}]
+
+
+def checkpoint(task, step=7):
+    return {
+        "state_dict": {name: weight + 1 for name, weight in task.state_dict().items()},
+        "metrics": {"val/bleu": 30.5},
+        "translations": ["eins"],
+        "callbacks": {},
+        "global_step": step,
+    }
+
+
+@pytest.fixture
+def start(tmp_path, monkeypatch):
+    """``start(fit)``: run it in tmp_path; the trainer, and what run() returned."""
+    monkeypatch.setattr(module, "keep_freed_memory", lambda: None)
+    monkeypatch.setattr(module, "save_curves", lambda folder: None)
+    (tmp_path / "checkpoints").mkdir()
+
+    def begin(fit=lambda: None, best=None, **options):
+        trainer = Trainer(tmp_path, fit, best)
+        data = SimpleNamespace(fingerprint=lambda: {"tokenizer.target": "abc", "train.target": "def"})
+        facts = {"model": "cgru", "seed": 3}
+        return trainer, run(
+            module=options.pop("task", Task()), data=data, trainer=trainer, folder=tmp_path, facts=facts, **options
+        )
+
+    return begin
+
+
+def ends_with(problem):
+    def fit():
+        raise problem
+
+    return fit
+
+
+def written(folder):
+    return json.loads((folder / "results.json").read_text(encoding="utf-8"))
+
+
+def test_the_best_checkpoint_is_tested_and_saved(start, tmp_path):
+    best, task = tmp_path / "checkpoints" / "best.ckpt", Task()
+    torch.save(content := checkpoint(task), best)
+    trainer, results = start(best=best, task=task)
+    saved = load_file(tmp_path / "weights.safetensors")
+    for name, weight in content["state_dict"].items():
+        assert torch.equal(trainer.tested[name], weight)
+        assert torch.equal(saved[name.removeprefix("model.")], weight)
+    assert results == written(tmp_path)
+    assert {name: results[name] for name in ("status", "model", "seed", "steps", "epochs", "parameters")} == {
+        "status": "completed", "model": "cgru", "seed": 3, "steps": 7, "epochs": 2, "parameters": 3,
+    }  # fmt: skip
+    assert (results["val/bleu"], results["test/bleu"], results["bleu_signature"]) == (30.5, 31.25, "nrefs:1")
+    lines = {split: (tmp_path / "translations" / f"{split}.txt").read_text("utf-8") for split in ("val", "test")}
+    assert lines == {"val": "eins\n", "test": "zwei\n\n"}
+
+
+def test_a_training_without_any_validation_is_validated_before_the_test(start, tmp_path):
+    trainer, results = start()
+    assert trainer.validated
+    assert (tmp_path / "checkpoints" / "best.ckpt").is_file()
+    assert results["status"] == "completed"
+
+
+def test_a_diverged_training_keeps_its_last_finite_figures(start, tmp_path):
+    _, results = start(ends_with(Diverged("val/loss is NaN")))
+    assert (results["status"], results["val/loss"]) == ("diverged", 2.5)
+    assert "val/bleu" not in results
+    assert "test/bleu" not in results
+    assert written(tmp_path) == results
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(1)])
+def test_an_interrupted_training_is_a_result_and_no_error(end, start, tmp_path):
+    _, results = start(ends_with(end))
+    assert written(tmp_path)["status"] == results["status"] == "interrupted"
+
+
+@pytest.mark.parametrize(("end", "status"), [(Preempted(), "interrupted"), (RuntimeError("x"), "failed")])
+def test_preemption_and_failure_are_written_down_and_raised(end, status, start, tmp_path):
+    with pytest.raises(type(end)):
+        start(ends_with(end))
+    assert written(tmp_path)["status"] == status
+
+
+def test_training_resumes_from_the_last_checkpoint_of_the_same_model(start, tmp_path):
+    last, task = tmp_path / "checkpoints" / "last.ckpt", Task()
+    trainer, _ = start(resume=True)
+    assert trainer.started_from is None  # there is none yet
+    torch.save(checkpoint(task), last)
+    assert start(task=task, resume=True)[0].started_from == last
+    assert start(task=task)[0].started_from is None
+    for damage in (lambda: torch.save(checkpoint(Task(size=3)), last), lambda: last.write_bytes(b"PK")):
+        damage()
+        with pytest.raises(UserError, match=r"last\.ckpt"):
+            start(task=task, resume=True)
