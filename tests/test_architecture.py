@@ -78,6 +78,7 @@ def test_no_door_bears_the_name_of_a_module_of_the_standard_library():
         ("wandb", {"training/loggers"}),
         ("matplotlib", {"figures"}),
         ("sacrebleu", {"metrics"}),
+        ("onnxruntime", {"exported"}),
         ("hydra", {"configuration"}),
         ("omegaconf", {"configuration", "api", "commands"}),
         ("lightning", {"training", "training/callbacks", "training/loggers", "data", "configuration", "api"}),

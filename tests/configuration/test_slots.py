@@ -211,6 +211,7 @@ COMMANDS = {
     "compare.py": ["runs=RUN"],
     "rescore.py": ["nbest=nbest", "scorers={lm: RUN}"],
     "arpa.py": ["run=RUN"],
+    "export.py": ["run=RUN", "output=files"],
     "average.py": ["run=RUN"],
     "interpolate.py": ["run=RUN", "val=nbest"],
     "train.py": ["resume=RUN"],

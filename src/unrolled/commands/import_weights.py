@@ -1,14 +1,14 @@
-"""Make a run folder from a checkpoint of dl4mt's session 2 or of Theano-Nematus.
+"""Make a run folder from a checkpoint of dl4mt-tutorial's session 2 or of Theano-Nematus.
 
 Usage:
-    python src/import_weights.py from=model.npz source_dictionary=en.json target_dictionary=de.json [to=DIR]
+    python src/import_weights.py from=FILE source_dictionary=FILE target_dictionary=FILE [to=DIR]
 
 Examples:
     python src/import_weights.py from=model.npz source_dictionary=en.json target_dictionary=de.json
-    python src/import_weights.py from=model.npz source_dictionary=en.json target_dictionary=de.json to=imported
-    python src/translate.py run=imported < test.en > test.de
+    python src/import_weights.py from=model.npz source_dictionary=en.json target_dictionary=de.json use_dropout=true
+    python src/import_weights.py from=model.npz source_dictionary=en.json target_dictionary=de.json test='[a.en,a.de]'
 
-docs/museum.md says what is read.
+Dictionaries are JSON; what is pickled is never opened: docs/museum.md.
 """
 
 import os

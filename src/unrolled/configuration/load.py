@@ -121,6 +121,11 @@ def load_ngrams(run: str) -> tuple[NgramLanguageModel, Tokenizer]:
     return model, tokenizer
 
 
+def load_trained(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tokenizer]:
+    """Configuration, trained model of any kind, and the tokenizers of source and target, of the run folder ``run``."""
+    return _load(run)
+
+
 def _load_member(run: str | None, device: str) -> tuple[Member, Tokenizer]:
     config, model, source_tokenizer, target_tokenizer = _load(run)
     if not isinstance(model, Translator) or source_tokenizer is None:

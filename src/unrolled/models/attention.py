@@ -60,7 +60,7 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor
     """
     if energies.dtype.itemsize < 4:
         energies = energies.float()  # half precision would not sum to one
-    energies = energies.unflatten(0, (len(valid), -1))  # (B, K, S): K hypotheses of each sentence
+    energies = energies.unflatten(0, (valid.shape[0], -1))  # (B, K, S): K hypotheses of each sentence
     weights = torch.softmax(energies.masked_fill(~valid.unsqueeze(1), float("-inf")), dim=-1)
     context = torch.bmm(weights.to(annotations.dtype), annotations)
     return context.flatten(0, 1), weights.flatten(0, 1)
@@ -69,13 +69,13 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor
 def add(of_hypotheses: Tensor, of_sentences: Tensor) -> Tensor:
     """``(B K, X)`` or ``(B K, S, X)``, and ``(B, S, X)`` -> each hypothesis plus its sentence, ``(B K, S, X)``."""
     hypotheses = of_hypotheses if of_hypotheses.dim() == 3 else of_hypotheses.unsqueeze(1)
-    sums = hypotheses.unflatten(0, (len(of_sentences), -1)) + of_sentences.unsqueeze(1)
+    sums = hypotheses.unflatten(0, (of_sentences.shape[0], -1)) + of_sentences.unsqueeze(1)
     return sums.flatten(0, 1)
 
 
 def products(queries: Tensor, keys: Tensor) -> Tensor:
     """The inner product of every hypothesis and position: ``(B K, X)``, ``(B, S, X)`` -> ``(B K, S)``."""
-    by_sentence = queries.to(keys.dtype).unflatten(0, (len(keys), -1))
+    by_sentence = queries.to(keys.dtype).unflatten(0, (keys.shape[0], -1))
     return torch.bmm(by_sentence, keys.transpose(1, 2)).flatten(0, 1)
 
 

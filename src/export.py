@@ -1,0 +1,4 @@
+from unrolled.__main__ import run
+
+if __name__ == "__main__":
+    run("export")

@@ -1,0 +1,72 @@
+"""export.py as a user runs it; what it writes translates without PyTorch, by examples/translate_onnx.py."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from support.run_contents import corpus
+from support.scripts import ROOT, call_script
+
+from unrolled.exported import onnx_files
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def exported(trained, tmp_path_factory):
+    for package in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(package, reason="export needs it: pip install 'unrolled[export]'")
+    folder = tmp_path_factory.mktemp("exported")
+    done = call_script("export.py", f"run={trained}", "output=files", cwd=folder)
+    assert (done.status, done.stdout) == (0, "files\n"), done.stderr
+    return folder
+
+
+@pytest.mark.parametrize("beam", [1, 5])
+def test_onnxruntime_and_numpy_translate_the_same(exported, trained, beam):
+    source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
+    source += "never-seen\n\n" + " ".join(source.split()[:20]) + "\n"
+    search = ["search=greedy"] if beam == 1 else ["search.beam_size=5"]
+    expected = call_script("translate.py", f"run={trained}", "device=cpu", *search, cwd=exported, text=source)
+    program = [sys.executable, str(ROOT / "examples" / "translate_onnx.py"), "files", str(beam)]
+    done = subprocess.run(program, input=source, cwd=exported, capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == expected.stdout
+    assert len(set(expected.stdout.splitlines())) > 3
+
+
+def test_what_is_written_says_how_to_use_it(exported, trained):
+    assert sorted(path.name for path in (exported / "files").iterdir()) == [
+        "model.json",
+        "start.onnx",
+        "step.onnx",
+        "tokenizer",
+    ]
+    facts = json.loads((exported / "files" / "model.json").read_text(encoding="utf-8"))
+    assert facts["kind"] == "translation"
+    assert facts["run"]["choices"]["attention"] == "gru_att"
+    words = (trained / "tokenizer" / "target" / "words.txt").read_text(encoding="utf-8").splitlines()
+    assert facts["target_vocabulary"] == words
+    assert facts["next"][:2] == ["log_probs", "weights"]
+    assert set(facts["sentence"]) < set(facts["state"])
+
+
+def test_a_folder_with_an_exported_model_is_left_alone(exported, trained):
+    done = call_script("export.py", f"run={trained}", "output=files", cwd=exported)
+    assert done.status == 2
+    assert "there is an exported model already" in done.stderr
+
+
+def test_mistakes_end_with_one_line(trained, tmp_path, monkeypatch):
+    done = call_script("export.py", f"run={trained}", cwd=tmp_path)
+    assert (done.status, done.stderr) == (
+        2,
+        "export.py: output=DIR is missing: name the folder to write the ONNX files to\n",
+    )
+    monkeypatch.setattr(onnx_files, "NEEDED", ("onnx_of_nowhere",))
+    done = call_script("export.py", f"run={trained}", "output=files", cwd=tmp_path)
+    assert (done.status, done.stderr) == (
+        2,
+        "export.py: export needs onnx_of_nowhere: pip install 'unrolled[export]'\n",
+    )
