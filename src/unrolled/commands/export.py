@@ -6,9 +6,9 @@ Usage:
 Examples:
     python src/export.py run=RUN output=onnx
     python src/export.py run=LM output=lm_onnx
-    python examples/translate_onnx.py onnx < test.en > test.de
+    python src/export.py run=RUN trust=my_package output=onnx
 
-What the files hold, and what can be exported: docs/export.md.
+docs/export.md says what the files hold; examples/translate_onnx.py translates with them.
 """
 
 import logging
