@@ -45,6 +45,18 @@ def test_joblib_trains_side_by_side_and_shares_the_cores(tmp_path, monkeypatch, 
     assert threads == {max(1, (os.cpu_count() or 1) // 2)}
 
 
+def test_an_interruption_of_joblib_says_how_to_continue_the_sweep(tmp_path, monkeypatch, caplog):
+    pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="the extra 'sweep' is not installed")
+
+    def interrupted(**_):  # as joblib.Parallel is by Ctrl-C, while jobs run in other processes
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("hydra_plugins.hydra_joblib_launcher._core.launch", interrupted)
+    with caplog.at_level("INFO"):
+        assert call_script("train.py", *BASE, "seed=1,2", "hydra/launcher=joblib", cwd=tmp_path).status == 130
+    assert "interrupted; continue with the same command and sweep.dir=jobs" in caplog.messages
+
+
 def test_a_job_that_submitit_queues_again_goes_on(tmp_path, monkeypatch):
     pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
     preempted = kill(tmp_path, 4, "on_train_batch_start", "SIGUSR2")

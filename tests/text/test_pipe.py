@@ -2,6 +2,7 @@
 
 import io
 import os
+import signal
 import threading
 import time
 
@@ -60,3 +61,25 @@ def test_what_goes_wrong_is_raised_after_the_lines_before_it():
     assert next(found) == ["a"]
     with pytest.raises(UserError, match="input:2"):
         next(found)
+
+
+def test_an_interruption_that_another_thread_gets_ends_the_wait_for_a_line():
+    """As one does that comes between two calls: the call that waits is not interrupted by it."""
+    reading, writing = os.pipe()
+    other = threading.Thread(target=time.sleep, args=(3.0,))
+    other.start()
+    rescue = threading.Timer(8.0, os.write, (writing, b"too late\n"))
+    interrupt = threading.Timer(0.5, signal.pthread_kill, (other.ident, signal.SIGINT))
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    rescue.start()
+    interrupt.start()
+    began = time.monotonic()
+    try:
+        with os.fdopen(reading, "rb") as stream, pytest.raises(KeyboardInterrupt):
+            next(Pipe(stream))
+        assert time.monotonic() - began < 7
+    finally:
+        signal.signal(signal.SIGINT, before)
+        rescue.cancel()
+        other.join()
+        os.close(writing)

@@ -20,7 +20,7 @@ from unrolled.configuration.checks import check_choices
 from unrolled.configuration.conf import CONF
 from unrolled.configuration.help import answered
 from unrolled.configuration.hints import check_words
-from unrolled.configuration.jobs import RESOLVED, TRUSTED, is_child, launched_elsewhere
+from unrolled.configuration.jobs import RESOLVED, TRUSTED, Sweep, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
@@ -78,7 +78,11 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                     task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))  # which its parent has checked and written
                 else:
                     check_words(name, "< " in doc, sys.argv[1:])
-                    hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(job)()
+                    try:
+                        hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(job)()
+                    except KeyboardInterrupt:
+                        Sweep.say_how_to_continue()
+                        raise
 
         return main
 

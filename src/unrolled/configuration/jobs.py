@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
@@ -187,6 +188,27 @@ def interrupted(config: DictConfig) -> NoReturn:
     if is_first():
         log.info("interrupted; continue with %s", again)
     raise KeyboardInterrupt
+
+
+class Sweep(Callback):
+    """Hydra's callback of a sweep, for the process that launches jobs in others: it knows the folder of the sweep."""
+
+    folder: str | None = None
+
+    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
+        """Keep the folder in mind."""
+        Sweep.folder = config.sweep.dir
+
+    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
+        """Forget it."""
+        Sweep.folder = None
+
+    @classmethod
+    def say_how_to_continue(cls) -> None:
+        """A line, if this process has launched a sweep, which has been interrupted."""
+        if cls.folder is not None:
+            log.info("interrupted; continue with the same command and sweep.dir=%s", cls.folder)
+            cls.folder = None
 
 
 RESOLVED = "UNROLLED_CONFIG"

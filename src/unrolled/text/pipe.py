@@ -11,6 +11,8 @@ from unrolled.text.lines import decode_lines
 
 PAUSE = 0.05
 """Seconds without a further line after which the lines that are there form a chunk."""
+HEARD = 1.0
+"""Seconds after which Ctrl-C is heard at the latest."""
 BLOCK = 2**16
 
 
@@ -47,6 +49,9 @@ class Pipe:
         return bool(readable)
 
     def _read(self) -> None:
+        # a signal that comes just before a call that waits, or to another thread, would be heard after the next line
+        while self._descriptor is not None and not select.select([self._descriptor], [], [], HEARD)[0]:
+            pass
         block = self._stream.read(BLOCK) if self._descriptor is None else os.read(self._descriptor, BLOCK)
         *ended, rest = block.split(b"\n")
         if ended:
