@@ -1,11 +1,7 @@
 """State is a nested tuple of tensors, the batch first; nothing is hidden on modules."""
 
-import pytest
 import torch
 from support.small_models import (
-    CELLS,
-    COMBINATIONS,
-    IDS,
     SOURCE_WORDS,
     TARGET_WORDS,
     S,
@@ -13,7 +9,6 @@ from support.small_models import (
     build,
     build_lm,
     flatten,
-    reorder,
     words,
 )
 
@@ -26,31 +21,6 @@ def is_nested_tuple_of_batches(state, rows):
     if isinstance(state, torch.Tensor):
         return state.shape[0] == rows
     return isinstance(state, tuple) and all(is_nested_tuple_of_batches(part, rows) for part in state)
-
-
-def reordering_commutes_with_stepping(model, state):
-    """Two steps, then reorder, equals step, reorder, step."""
-    first, second = torch.tensor(words([2] * len(LENGTHS), TARGET_WORDS)).unbind(1)
-    assert is_nested_tuple_of_batches(state, len(LENGTHS))
-    _, state = model.step(first, state)
-    assert is_nested_tuple_of_batches(state, len(LENGTHS))
-    log_probs, after = model.step(second, state)
-    found, following = model.step(second[INDEX], reorder(state, INDEX))
-    torch.testing.assert_close(found, log_probs[INDEX], rtol=0, atol=1e-12)
-    for leaf, wanted in zip(flatten(following), flatten(after), strict=True):
-        torch.testing.assert_close(leaf, wanted[INDEX], rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize(("name", "attention", "cell"), COMBINATIONS, ids=IDS)
-def test_reordering_the_state_reorders_the_result(name, attention, cell):
-    model = build(name, attention, cell, seed=31)
-    reordering_commutes_with_stepping(model, model.start(batch_of(words(LENGTHS, SOURCE_WORDS))))
-
-
-@pytest.mark.parametrize("cell", CELLS)
-def test_reordering_the_language_model_state_reorders_the_result(cell):
-    model = build_lm(cell)
-    reordering_commutes_with_stepping(model, model.zero_state(len(LENGTHS)))
 
 
 def test_nothing_is_kept_on_the_modules():

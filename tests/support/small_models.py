@@ -1,18 +1,22 @@
 """Every model x attention at small different sizes, in float64, with random parameters (biases too)."""
 
 from functools import partial
-from types import SimpleNamespace
 from typing import Any
 
 import torch
 from hydra.utils import get_method
 
 from support import conf
+from unrolled.conformance import cases
+from unrolled.conformance.subject import randomised
 from unrolled.errors import UserError
 from unrolled.models import cells
 from unrolled.models.language_model import rnn_lm
 from unrolled.models.translator import translator
 
+pad, words, batch_of = cases.pad, cases.words, cases.batch_of
+teacher_forced, step_by_step, flatten = cases.forced, cases.stepwise, cases.leaves
+randomise = randomised
 B, T, S, D, E, ENCODER = 2, 3, 5, 7, 11, 4
 A, OTHER = 13, 3
 SOURCE_WORDS, TARGET_WORDS = 17, 19
@@ -64,16 +68,6 @@ def decoder_of(model, cell="gru"):
     return partial(decoder, cell=cell) if model in WITH_CELL else decoder
 
 
-def randomise(module, seed=0, scale=0.6):
-    """Every parameter uniform, biases and padding rows too, so that nothing hides behind a zero."""
-    generator = torch.Generator().manual_seed(seed)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            noise = torch.rand(parameter.shape, generator=generator, dtype=torch.float64)
-            parameter.copy_((2 * noise - 1) * scale)
-    return module
-
-
 def options(model="cgru", mechanism="bahdanau", cell="gru", **changes):
     """Keyword arguments of ``translator``."""
     decoder_size, encoder_size = sizes_for(mechanism)
@@ -123,50 +117,6 @@ def lm_options(**changes):
 def build_lm(cell="gru", seed=0, **changes):
     """A language model in float64 with random parameters."""
     return randomise(rnn_lm(**lm_options(cell=cell, **changes)).double(), seed)
-
-
-def pad(sentences, length=None, filler=0):
-    """Lists of ids -> ``(B, S)``, and their lengths ``(B,)``."""
-    lengths = torch.tensor([len(sentence) for sentence in sentences])
-    rows = torch.full((len(sentences), length or int(lengths.max())), filler)
-    for row, sentence in zip(rows, sentences, strict=True):
-        row[: len(sentence)] = torch.tensor(sentence)
-    return rows, lengths
-
-
-def words(lengths, vocabulary, seed=0):
-    """Random sentences of ids >= 4."""
-    generator = torch.Generator().manual_seed(seed)
-    return [torch.randint(4, vocabulary, (length,), generator=generator).tolist() for length in lengths]
-
-
-def batch_of(sources, length=None, filler=0):
-    """What ``start`` reads."""
-    source, lengths = pad(sources, length, filler)
-    return SimpleNamespace(source=source, source_lengths=lengths)
-
-
-def teacher_forced(model, sources, targets_in, length=None, filler=0):
-    """Log-probabilities ``(B, T, V)`` and weights ``(B, T, S)`` by ``forward``; targets of one length."""
-    source, lengths = pad(sources, length, filler)
-    target_in = torch.tensor(targets_in)
-    hidden, weights = model(source, lengths, target_in, torch.ones_like(target_in, dtype=torch.bool))
-    log_probs = torch.log_softmax(model.readout.output(hidden), dim=-1)
-    return log_probs.unflatten(0, target_in.shape), weights
-
-
-def step_by_step(generator, tokens, state):
-    """Log-probabilities ``(B, T, V)`` by repeated ``step``, and the last state."""
-    outputs = []
-    for word in tokens.unbind(1):
-        log_probs, state = generator.step(word, state)
-        outputs.append(log_probs)
-    return torch.stack(outputs, dim=1), state
-
-
-def flatten(state):
-    """The tensors of a nested tuple, in order."""
-    return [state] if isinstance(state, torch.Tensor) else [leaf for part in state for leaf in flatten(part)]
 
 
 def reorder(state, index):

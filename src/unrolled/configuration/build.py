@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,21 +51,25 @@ def build_data(config: DictConfig) -> DataModule:
 
 def build_model(config: DictConfig, *, source_vocabulary: int | None, target_vocabulary: int) -> nn.Module:
     """The model of ``config``; UserError if model, attention and data do not fit together."""
-    attention = instantiate(config.attention) or None
-    return instantiate(config.model)(
+    attention = _without_sizes(config, "attention")
+    return _without_sizes(config, "model")(
         source_vocabulary=source_vocabulary, target_vocabulary=target_vocabulary, attention=attention
     )
 
 
 def build_subject(config: DictConfig) -> Subject:
-    """The model and the attention of ``config`` for `conformance`. UserError: one that is not a class with options."""
+    """The model and the attention of ``config``, for `conformance`."""
     from unrolled.conformance.subject import Subject
 
-    model, attention = instantiate(config.model), instantiate(config.attention) or None
-    for part, made in (("model", model), ("attention", attention)):
-        if made is not None and not isinstance(made, partial):
-            raise UserError(f"{part}: its configuration needs the line _partial_: true")
-    return Subject(model, attention)
+    return Subject(_without_sizes(config, "model"), _without_sizes(config, "attention"))
+
+
+def _without_sizes(config: DictConfig, part: str) -> Any:
+    """The model or attention of ``config``, to be called with what only the data and the model know; None for none."""
+    node = config[part]
+    if "_target_" in node and not node.get("_partial_"):
+        raise UserError(f"{part}: its configuration needs the line _partial_: true")
+    return instantiate(node) or None
 
 
 def build_detail(config: DictConfig, columns: Sequence[Column]) -> Detail:

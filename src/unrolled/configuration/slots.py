@@ -262,7 +262,7 @@ def _check_target(path: tuple[str, ...], target: Any, where: str) -> None:
     root = target.partition(".")[0]
     if find_spec(root) is None:
         raise UserError(
-            f"{where}: {here}: {target} is a {name} of the package {root}, which is not installed: pip install "
+            f"{where}: {here}: {target} is of the package {root}, which is not installed: pip install "
             f"{root.replace('_', '-')}, or add the folder that it is in to PYTHONPATH"
         )
     if root == PROJECT or root in sys.stdlib_module_names:

@@ -57,6 +57,10 @@ class Subject:
     model: "partial[Any]"
     attention: "partial[Any] | None"
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "model", flat(self.model))
+        object.__setattr__(self, "attention", None if self.attention is None else flat(self.attention))
+
     def build(self, *, seed: int = 0, sizes: Iterable[Sizes] = SMALL) -> nn.Module:
         """The model at the first of ``sizes`` that fit, in float64, for evaluation, with parameters from ``seed``.
 
@@ -88,6 +92,16 @@ class Subject:
         attention, width = _first_that_fits(make, TINY)
         randomised(attention.double(), seed)
         return attention, width
+
+
+def flat(build: "partial[Any]") -> "partial[Any]":
+    """``build`` as one partial function with all its options, whatever it is made of; those in it likewise."""
+    options, function = dict(build.keywords), build.func
+    while isinstance(function, partial):
+        inside: partial[Any] = function
+        options, function = {**inside.keywords, **options}, inside.func
+    inner = {name: flat(each) for name, each in options.items() if isinstance(each, partial)}
+    return partial(function, **{**options, **inner})
 
 
 Made = TypeVar("Made")

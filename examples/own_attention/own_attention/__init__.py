@@ -1,0 +1,1 @@
+"""An attention of one's own for unrolled."""
