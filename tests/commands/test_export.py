@@ -52,6 +52,16 @@ def test_what_is_written_says_how_to_use_it(exported, trained):
     assert set(facts["sentence"]) < set(facts["state"])
 
 
+def test_a_language_model_has_a_step_and_says_how_it_starts(exported, language_model):
+    done = call_script("export.py", f"run={language_model}", "output=lm", cwd=exported)
+    assert (done.status, done.stdout) == (0, "lm\n"), done.stderr
+    facts = json.loads((exported / "lm" / "model.json").read_text(encoding="utf-8"))
+    assert (facts["kind"], facts["source_vocabulary"]) == ("language_modeling", None)
+    assert [part["shape"] for part in facts["start"]] == [[7], [7]]  # an LSTM of this size
+    assert not (exported / "lm" / "start.onnx").exists()
+    assert not (exported / "lm" / "tokenizer" / "source").exists()
+
+
 def test_a_folder_with_an_exported_model_is_left_alone(exported, trained):
     done = call_script("export.py", f"run={trained}", "output=files", cwd=exported)
     assert done.status == 2

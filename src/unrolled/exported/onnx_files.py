@@ -37,12 +37,14 @@ def write_graphs(model: nn.Module, folder: Path) -> dict[str, Any]:
     handed_on = [f"next_{name}" for name, fixed in zip(names, parts.of_sentence, strict=True) if not fixed]
     described: dict[str, Any] = {"state": names, "sentence": _named(names, parts.of_sentence)}
     if parts.start is None:
+        described["kind"] = "language_modeling"
         described["start"] = [
             {"shape": list(tensor.shape[1:]), "value": tensor.unique().item(), "type": str(tensor.dtype).split(".")[1]}
             for tensor in parts.state
         ]
         outputs = ["log_probs", *handed_on]
     else:
+        described["kind"] = "translation"
         described["start"] = ["source", "lengths"]
         outputs = ["log_probs", "weights", *handed_on]
         inputs = [{0: "batch", 1: "length"}, {0: "batch"}]
@@ -69,7 +71,8 @@ def _write(
     dimensions = {name: torch.export.Dim(name, min=1) for name in ("batch", "length")}
     chosen = [{axis: dimensions[name] for axis, name in one.items()} for one in axes]
     shapes = tuple(chosen) if isinstance(module, Start) else (chosen[0], tuple(chosen[1:]))  # forward(tokens, *state)
-    logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+    for chatter in ("torch.onnx", "onnxscript", "onnx_ir"):
+        logging.getLogger(chatter).setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what the exporter says to its developers
         try:
@@ -95,7 +98,6 @@ def describe(
 ) -> None:
     """Write model.json: the graphs' inputs and outputs, special ids, both vocabularies, and ``facts``."""
     content = {
-        "kind": "language_modeling" if source is None else "translation",
         "special": {"pad": PAD, "bos": BOS, "eos": EOS, "unk": UNK},
         **described,
         "source_vocabulary": None if source is None else _pieces(source),

@@ -19,7 +19,7 @@ def has_runtime() -> bool:
 
 
 def largest_difference(model: nn.Module, folder: Path, described: dict[str, Any], words: tuple[int, int]) -> float:
-    """The largest difference of a log-probability between ``model`` and the files in ``folder``.
+    """The largest difference of a log-probability between ``model`` and the files in ``folder``, by its size above 1.
 
     On three random sentences of 2 to 9 words and single ones, ids below ``words`` of source and target, for some steps.
     """
@@ -42,7 +42,8 @@ def largest_difference(model: nn.Module, folder: Path, described: dict[str, Any]
             log_probs, wanted = model.step(tokens, wanted)  # type: ignore[operator]
             inputs = zip(described["step"], [tokens.numpy(), *found.values()], strict=True)
             outputs = dict(zip(described["next"], step.run(described["next"], dict(inputs)), strict=True))
-            largest = max(largest, float((torch.from_numpy(outputs["log_probs"]) - log_probs).abs().max()))
+            difference = (torch.from_numpy(outputs["log_probs"]) - log_probs).abs() / log_probs.abs().clamp(min=1)
+            largest = max(largest, float(difference.max()))
             found = {name: outputs.get(f"next_{name}", value) for name, value in found.items()}
     return largest
 
