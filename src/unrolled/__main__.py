@@ -2,45 +2,52 @@
 
 import ast
 import sys
+import textwrap
 from importlib import import_module
 from pathlib import Path
-from typing import NoReturn
 
 import unrolled.commands
-from unrolled.errors import nearest
+from unrolled.errors import UserError, nearest
+
+HELP = {"--help", "-h", "--version"}
 
 
 def main() -> None:
     """`unrolled COMMAND name=value ...`."""
     command, *arguments = sys.argv[1:] or [""]
     known = commands()
-    if command in ("--help", "-h"):
-        sys.stdout.write(overview(known))
-    elif command in known:
+    if command in known:
         sys.argv = [f"unrolled {command}", *arguments]
         run(command)
-    elif not command or "=" in command or command.startswith("-"):
-        refuse(f"{command or 'nothing given'}: name a command first, as in: unrolled train model=cgru")
-    else:
-        refuse(f"{command}: there is no such command{nearest(command.removesuffix('.py'), known)}")
+        return
+    sys.argv[0] = "unrolled"
+    from unrolled.configuration.command import status
+
+    with status():
+        if command in ("--help", "-h"):
+            sys.stdout.write(overview(known))
+        elif command == "--version":
+            run("train")  # every command has the same
+        elif command in ("--shell-completion", "-sc"):
+            from unrolled.configuration.completion import complete
+
+            complete(known, "".join(arguments))
+        elif not command or "=" in command or command.startswith("-"):
+            raise UserError(f"{command or 'nothing given'}: name a command first, as in: unrolled train model=cgru")
+        else:
+            raise UserError(f"{command}: there is no such command{nearest(command.removesuffix('.py'), known)}")
 
 
 def run(command: str) -> None:
     """Run the ``command`` with the arguments in sys.argv; where they ask for help, without importing it."""
-    if {"--help", "-h", "--version"} & {*sys.argv[1:]}:
-        from unrolled.configuration.command import status
-        from unrolled.configuration.help import answered
-
-        with status():
-            answered(command, description(command))
-    else:
+    if not HELP & {*sys.argv[1:]}:
         import_module(f"unrolled.commands.{command}").main()
+        return
+    from unrolled.configuration.command import status
+    from unrolled.configuration.help import answered
 
-
-def refuse(mistake: str) -> NoReturn:
-    """End with one line on stderr, and status 2."""
-    sys.stderr.write(f"unrolled: {mistake}\n")
-    sys.exit(2)
+    with status():
+        answered(command, description(command))
 
 
 def commands() -> list[str]:
@@ -57,8 +64,27 @@ def description(command: str) -> str:
 
 def overview(known: list[str]) -> str:
     """All commands, one line each."""
-    lines = [f"  {command:<12} {description(command).splitlines()[0]}" for command in known]
-    return "\n".join(["unrolled COMMAND name=value ...", "", *lines, ""])
+    width = max(map(len, known))
+    lines = []
+    for command in known:
+        first, *more = textwrap.wrap(description(command).splitlines()[0], 76 - width)
+        lines += [f"  {command:<{width}}  {first}", *(" " * (width + 4) + line for line in more)]
+    return "\n".join(
+        [
+            "Recurrent attention for translation, and recurrent language models.",
+            "",
+            "Usage:",
+            "  unrolled COMMAND [group=choice ...] [name=value ...]",
+            "",
+            "Commands:",
+            *lines,
+            "",
+            "unrolled COMMAND --help has the options of a command, unrolled options those of",
+            "all that train chooses from. conf/ in the current folder adds choices of yours.",
+            'Completion by the shell: eval "$(unrolled -sc install=bash)"',
+            "",
+        ]
+    )
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
 
+from unrolled.configuration.conf import warn_of_same_names
 from unrolled.configuration.hints import no_such_option
 from unrolled.errors import UserError
 
@@ -19,6 +20,7 @@ def check_choices(config: DictConfig) -> None:
         if name.startswith("+") and name.lstrip("+") not in hydra.runtime.choices and "." not in name:
             known = DictConfig({key: value for key, value in config.items_ex(resolve=False) if key != name.lstrip("+")})
             raise UserError("+" + no_such_option(name.lstrip("+"), known))
+    warn_of_same_names(hydra.runtime.choices)
     for group in hydra.runtime.choices:
         value = OmegaConf.select(config, str(group).replace("/", "."), default=None)
         if isinstance(value, str | int | float):

@@ -17,7 +17,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from unrolled.configuration.checks import check_choices
-from unrolled.configuration.conf import CONF
+from unrolled.configuration.conf import CONF, import_from_here
 from unrolled.configuration.help import answered
 from unrolled.configuration.hints import check_words
 from unrolled.configuration.jobs import RESOLVED, TRUSTED, Sweep, is_child, launched_elsewhere
@@ -78,6 +78,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                     task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))  # which its parent has checked and written
                 else:
                     check_words(name, "< " in doc, sys.argv[1:])
+                    import_from_here()
                     try:
                         hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(job)()
                     except KeyboardInterrupt:

@@ -1,13 +1,26 @@
-"""conf/: the choices that this installation offers, a folder a group; installed packages may offer more."""
+"""conf/: the choices that this installation offers, a folder a group; installed packages and the user may offer more."""
 
+import logging
 import re
+import sys
+from collections.abc import Iterator, Mapping
 from importlib.metadata import entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
+log = logging.getLogger(__name__)
+
 _INSTALLED = Path(__file__).resolve().parents[1] / "conf"  # in a wheel
 CONF = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[3] / "conf"
 _TARGET = re.compile(r"^ *_target_: *([\w.]+)", re.MULTILINE)
+
+
+def further() -> Iterator[tuple[str, Path]]:
+    """The folders where a choice is sought that is not ours, each with a name for whose it is."""
+    yield from (("unrolled.conf", folder) for folder in of_packages())
+    own = own_conf()
+    if own is not None:
+        yield "conf", own
 
 
 def of_packages() -> list[Path]:
@@ -24,7 +37,29 @@ def of_packages() -> list[Path]:
     return folders
 
 
+def own_conf() -> Path | None:
+    """conf/ in the current folder, whose choices are added; None if there is none, or if it is ours."""
+    folder = Path("conf").resolve()
+    return folder if folder.is_dir() and folder != CONF.resolve() else None
+
+
+def import_from_here() -> None:
+    """Let what the user's own conf/ names be imported from the folder where it is, after all that is installed."""
+    own = own_conf()
+    if own is not None and str(own.parent) not in sys.path:
+        sys.path.append(str(own.parent))
+
+
+def warn_of_same_names(choices: Mapping[str, str | None]) -> None:
+    """A line for each choice of which the user's own conf/ has a file too, as ours is taken."""
+    own = own_conf()
+    for group, choice in choices.items():
+        name = f"{group}/{choice}.yaml"
+        if own is not None and (own / name).is_file() and (CONF / name).is_file():
+            log.warning("conf/%s is not read: unrolled has %s=%s itself; give yours another name", name, group, choice)
+
+
 def targets_of(group: str) -> set[str]:
-    """The classes and functions that the files of a group name."""
+    """The classes and functions that the files of a group name, but for the user's own: a run folder may be near it."""
     files = [file for folder in (CONF, *of_packages()) for file in (folder / group).rglob("*.yaml")]
     return {target for file in files for target in _TARGET.findall(file.read_text(encoding="utf-8"))}

@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 from collections.abc import Iterator
@@ -113,9 +114,10 @@ def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
     """
     ours, theirs = os.pipe()  # what they read, and what keeps them reading
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // processes))
-    package = Path(__file__).resolve().parents[2]  # a script's folder is on its own path, not on its children's
+    package = str(Path(__file__).resolve().parents[2])  # a script's folder is on its own path, not on its children's
+    added = "" if package in sysconfig.get_paths().values() else package  # an installed one they find themselves
     shared = {
-        "PYTHONPATH": os.pathsep.join(filter(None, [str(package), os.environ.get("PYTHONPATH")])),
+        "PYTHONPATH": os.pathsep.join(filter(None, [added, os.environ.get("PYTHONPATH")])),
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": str(_free_port()),
         "WORLD_SIZE": str(processes),

@@ -1,0 +1,59 @@
+"""The command `unrolled`: which commands there are, and what is said where none is named."""
+
+import sys
+
+import pytest
+from support.scripts import ROOT
+
+from unrolled.__main__ import commands, description, main
+
+
+@pytest.fixture
+def unrolled(monkeypatch, capsys):
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["/somewhere/bin/unrolled", *arguments])
+        status = 0
+        try:
+            main()
+        except SystemExit as end:
+            status = end.code
+        return status, *capsys.readouterr()
+
+    return call
+
+
+def test_every_door_is_a_command():
+    assert commands() == sorted(door.stem for door in (ROOT / "src").glob("*.py"))
+    assert all(map(description, commands()))
+
+
+def test_help_lists_every_command(unrolled):
+    status, out, err = unrolled("--help")
+    assert (status, err) == (0, "")
+    listed = [line.split()[0] for line in out.splitlines() if line.startswith("  ") and line[2] != " "]
+    assert listed == ["unrolled", *commands()]
+    assert max(map(len, out.splitlines())) <= 80
+
+
+def test_help_of_a_command_says_how_it_was_called(unrolled):
+    _, out, _ = unrolled("translate", "--help")
+    assert "unrolled translate run=RUN" in out
+    assert "python src/" not in out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "unrolled: nothing given: name a command first, as in: unrolled train model=cgru\n"),
+        (["model=cgru"], "unrolled: model=cgru: name a command first, as in: unrolled train model=cgru\n"),
+        (["-m", "seed=1"], "unrolled: -m: name a command first, as in: unrolled train model=cgru\n"),
+        (["trian"], "unrolled: trian: there is no such command; did you mean train?\n"),
+        (["translate.py"], "unrolled: translate.py: there is no such command; did you mean translate?\n"),
+        (
+            ["translate", "beam=3"],
+            "unrolled translate: beam: there is no such option; did you mean search.beam_size?\n",
+        ),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_the_nearest(unrolled, arguments, said):
+    assert unrolled(*arguments) == (2, "", said)
