@@ -1,4 +1,4 @@
-from unrolled.commands.check import main
+from unrolled.__main__ import run
 
 if __name__ == "__main__":
-    main()
+    run("check")

@@ -1,4 +1,4 @@
-"""conf/: the choices that this installation offers, a folder a group; installed packages and the user may offer more."""
+"""conf/: the choices that this installation offers, a folder a group; packages and the user may offer more."""
 
 import logging
 import re
