@@ -258,3 +258,13 @@ def test_the_result_is_the_same_every_time():
     text = number_words(sources, targets)
     one, other = (trained(text, p0=0.1, tension=4.0, iterations=3, alpha=0.1, optimize_tension=True) for _ in "ab")
     assert np.array_equal(one[0].theta, other[0].theta)
+
+
+def test_a_pair_of_lines_too_long_for_a_table_has_no_links_and_a_warning(caplog):
+    sources, targets = ["a b", "b a", "a"], ["A B", "B A", "A"]
+    plain = Aligner().align(sources, targets)
+    long = " ".join(["a"] * 100_000)
+    with caplog.at_level(logging.WARNING):
+        found = Aligner().align([*sources[:2], long, "a"], [*targets[:2], long, "A"])
+    assert found == [*plain[:2], set(), plain[2]]
+    assert caplog.messages == ["line 3: 100000 and 100000 words are too many to be aligned: no links"]

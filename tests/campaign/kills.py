@@ -85,8 +85,8 @@ SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGUSR2", "SLU
 GRACE = 0.4
 """Seconds between the signals of SLURM, which are minutes on a cluster, for trainings that take seconds."""
 CHANGING = {"run", "train/target_tokens_per_second", "peak_memory_mib"}
-LONGEST = 600
-"""Seconds of one training, at most."""
+LONGEST = 3600
+"""Seconds of one training, at most; on a machine that others use a second of work may take minutes."""
 LEAST, MOST = 4, 12
 """Kills of one chain that are tried; after them it is left alone."""
 

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unrolled.data.batch import make_batch, make_source_batch
-from unrolled.data.loader import BatchLoader, encode_pairs, encode_source, share
+from unrolled.data.loader import BatchLoader, encode_pairs, encode_sentences, encode_source, share
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore, write
-from unrolled.text.tokenizer import train_words
+from unrolled.errors import UserError
+from unrolled.text.tokenizer import WordTokenizer, train_words
 from unrolled.text.tokens import BOS, EOS, PAD
 
 SENTENCES = 61
@@ -213,3 +214,11 @@ def test_an_ensemble_reads_the_same_sentences_in_its_members_own_ids():
         assert found == [[*ids, EOS] for ids in expected]
         assert torch.equal(shared.source_lengths, torch.maximum(own.source_lengths, other.source_lengths))
         assert torch.equal(shared.target_lengths, batch.target_lengths)
+
+
+@pytest.mark.parametrize("encode", [encode_source, encode_sentences])
+def test_a_line_that_would_take_all_memory_is_refused(encode):
+    words = WordTokenizer(["a"])
+    with pytest.raises(UserError, match="a line has 100,000 tokens: at most 10,000"):
+        encode(words, ["a a", "a " * 100_000], max_tokens=20)
+    assert len(encode(words, ["a a", "a " * 9_999], max_tokens=20)) == 2

@@ -383,3 +383,18 @@ def test_padding_is_below_8_percent_of_target_positions_on_multi30k(tmp_path_fac
     assert data.target_tokenizer.size == 8000
     assert len(lines_of(data.val_dataloader())) == 1014
     assert encode.CHUNK < len(lines_of(data.train_dataloader())) == 29_000
+
+
+@pytest.mark.parametrize("split", ["val", "test"])
+def test_a_line_of_a_hundred_thousand_words_is_refused_by_its_number(tmp_path, split):
+    long = ["a b c", " ".join(["a"] * 100_000), "c"]
+    corpus = ParallelText(**write_text(tmp_path / "text", **{f"{split}_source": long}))
+    with pytest.raises(UserError) as caught:
+        module(tmp_path, corpus=corpus)
+    assert str(caught.value).startswith(f"{tmp_path}/text/{split}.source:2: 100,000 tokens are more than the 10,000")
+
+
+def test_a_training_line_of_a_hundred_thousand_words_is_left_out(tmp_path):
+    long = [*TEXT["train.source"][:3], " ".join(["a"] * 100_000), *TEXT["train.source"][4:]]
+    data = module(tmp_path, corpus=ParallelText(**write_text(tmp_path / "text", train_source=long)))
+    assert lines_of(data.train_dataloader()) == [0, 5, 7, 8, 10]

@@ -88,3 +88,9 @@ def test_what_are_no_codes_is_refused(text, tmp_path):
 def test_a_vocabulary_of_pieces_is_recognised():
     assert is_cut(["a", "b@@"])
     assert not is_cut(["a", "@", "b@"])
+
+
+def test_a_word_of_a_million_letters_is_one_piece_at_once():
+    codes = Codes(NEW)
+    assert codes.cut("x" * 1_000_000) == ["x" * 1_000_000]
+    assert len(codes.cut("x" * 1_000)) == 1_000

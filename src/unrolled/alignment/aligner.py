@@ -11,6 +11,7 @@ from unrolled.alignment.links import Links
 from unrolled.alignment.symmetrization import symmetrization
 from unrolled.alignment.word_pairs import Integers, WordPairs, number_words
 from unrolled.errors import FLAG, Numbers, check
+from unrolled.text.tokens import split_words
 
 log = logging.getLogger(__name__)
 
@@ -20,6 +21,9 @@ RANGES = {
     "tension": Numbers(least=0.0, most=ibm_model.TENSIONS[1]),
     "alpha": Numbers(least=1e-9, most=1e9, also=(None,)),
 }
+
+
+LARGEST = 10_000_000  # pairs of words in a pair of lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,7 +55,8 @@ class Aligner:
         symmetrization(self.symmetrization)
 
     def align(self, sources: Sequence[str], targets: Sequence[str]) -> list[Links]:
-        """The links of every pair of lines, source word first. A pair with an empty side has none.
+        """The links of every pair of lines, source word first. A pair with an empty side has none, and, with a warning,
+        one of more than `LARGEST` pairs of words.
 
         The models are trained on these very lines: to align others, add them. Words are taken as written.
         ValueError: more lines on one side than on the other.
@@ -63,7 +68,7 @@ class Aligner:
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} source lines and {len(targets)} target lines")
         begin = time.perf_counter()
-        text = number_words(sources, targets)
+        text = number_words(*_without_largest(sources, targets))
         log.info("%s pairs of lines, %s pairs of words", f"{len(sources):,}", f"{len(text.source):,}")
         forward = self._align_targets(text, "target given source")
         backward = self._align_targets(text.transposed(), "source given target")
@@ -91,3 +96,16 @@ class Aligner:
                 text, model, expected, alpha=self.alpha, optimize_tension=self.optimize_tension
             )
         return ibm_model.best_links(text, model)
+
+
+def _without_largest(sources: Sequence[str], targets: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The lines, empty where a pair is too long for a table of all its pairs of words."""
+    left = list(sources), list(targets)
+    for number, (source, target) in enumerate(zip(sources, targets, strict=True)):
+        if len(source) * len(target) <= LARGEST:  # characters: there are no more words
+            continue
+        words = len(split_words(source)), len(split_words(target))
+        if words[0] * words[1] > LARGEST:
+            log.warning("line %d: %d and %d words are too many to be aligned: no links", number + 1, *words)
+            left[0][number] = left[1][number] = ""
+    return left

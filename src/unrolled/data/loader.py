@@ -10,7 +10,9 @@ from numpy.typing import NDArray
 from unrolled.data.batch import Batch, Shared, make_batch, make_source_batch
 from unrolled.data.sampler import TokenBudgetBatches
 from unrolled.data.store import TokenStore
+from unrolled.errors import UserError
 from unrolled.text.tokenizer import Tokenizer
+from unrolled.text.tokens import LONGEST
 
 
 class BatchLoader:
@@ -114,7 +116,10 @@ def share(batch: Batch, lines: Sequence[str], tokenizers: Sequence[Tokenizer]) -
 
 
 def _positions(sentences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """How many positions each sentence takes, including </s>."""
+    """How many positions each sentence takes, including </s>. UserError: more than `LONGEST`."""
+    longest = max(map(len, sentences), default=0)
+    if longest > LONGEST:
+        raise UserError(f"a line has {longest:,} tokens: at most {LONGEST:,} are read as one sentence; split it")
     return np.array([len(ids) + 1 for ids in sentences], dtype=np.int64)
 
 

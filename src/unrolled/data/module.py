@@ -24,7 +24,7 @@ from unrolled.errors import POSITIVE_WHOLE, UserError, check
 from unrolled.files import clean
 from unrolled.text.lines import check_same_length, count_lines, unequal
 from unrolled.text.tokenizer import SentencePiece, Tokenizer, Words, fingerprint, load_tokenizers, save_tokenizers
-from unrolled.text.tokens import EOS
+from unrolled.text.tokens import EOS, LONGEST
 
 log = logging.getLogger(__name__)
 
@@ -153,6 +153,9 @@ class DataModule(lightning.LightningDataModule):
                 source = TokenStore.open(self._store_path(files.source, self.source_tokenizer))
                 if len(source) != len(target):
                     raise unequal(files.source, len(source), files.target, len(target))
+            if split != "train" and not self._stream:  # training omits what is longer than max_length
+                for text, side in ((files.source, source), (files.target, target)):
+                    check_lengths(text, side)
             self._stores[split] = source, target
             self._lines[split] = np.arange(len(target))
         if self.source_tokenizer is not None:
@@ -250,6 +253,16 @@ class DataModule(lightning.LightningDataModule):
     def fingerprint(self) -> dict[str, str]:
         """SHA-256 of all text files and tokenizers."""
         return self.text.fingerprint() | fingerprint(self.source_tokenizer, self.target_tokenizer)
+
+
+def check_lengths(text: Path | None, ids: TokenStore | None) -> None:
+    """UserError: a line of ``text`` of more than `LONGEST` tokens, which would take all memory."""
+    if ids is None or (longest := ids.lengths.max(initial=0)) <= LONGEST:
+        return
+    raise UserError(
+        f"{text}:{ids.lengths.argmax() + 1}: {longest:,} tokens are more than the {LONGEST:,} that are read as one"
+        " sentence; split the line"
+    )
 
 
 def _key(*parts: object) -> str:

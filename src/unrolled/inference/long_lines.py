@@ -8,6 +8,7 @@ from unrolled.text.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 CHOICES = ("truncate", "refuse")
+LETTERS = 100  # of a token; what is longer is no text
 
 
 def shortened(
@@ -18,10 +19,12 @@ def shortened(
     where: what to call the line with that number, from 0, such as "standard input:3".
     """
     check_choice("longer", longer, CHOICES)
-    short = list(lines)
-    for number, ids in enumerate(tokenizer.encode(lines)):
-        if len(ids) > max_length:
-            what = f"{where(number)}: {len(ids)} tokens are more than max_length={max_length}"
+    short = [line[: LETTERS * max_length] for line in lines]  # before the tokenizer, which may take long over the rest
+    for number, ids in enumerate(tokenizer.encode(short)):
+        cut = len(short[number]) < len(lines[number])
+        if cut or len(ids) > max_length:
+            tokens = f"{'at least ' if cut else ''}{len(ids)} tokens"
+            what = f"{where(number)}: {tokens} are more than max_length={max_length}"
             if longer == "refuse":
                 raise UserError(f"{what}; split the line, raise max_length, or give longer=truncate")
             log.warning("%s; the rest is omitted", what)

@@ -11,7 +11,7 @@ from typing_extensions import override
 from unrolled.errors import UserError
 from unrolled.files import write_bytes
 from unrolled.text.lines import read_lines
-from unrolled.text.tokenizer import SPACE, WordTokenizer
+from unrolled.text.tokenizer import LONG_WORD, SPACE, WordTokenizer
 from unrolled.text.tokens import BOS, EOS, PAD, SPECIALS, split_words
 
 JOINER = "@@"
@@ -32,7 +32,9 @@ class Codes:
         self._known: dict[str, list[str]] = {}
 
     def cut(self, word: str) -> list[str]:
-        """The pieces of ``word``, with @@ at the end of all but the last."""
+        """The pieces of ``word``, with @@ at the end of all but the last. Longer than `LONG_WORD` it is one."""
+        if len(word) > LONG_WORD:  # every merge would read all of it
+            return [word]
         if word not in self._known:
             parts = [*word[:-1], word[-1] + END] if self._joined_end else [*word, END]
             while len(parts) > 1:

@@ -11,6 +11,9 @@ SPECIALS = ("<pad>", "<s>", "</s>", "<unk>")  # by id
 SILENT = (PAD, BOS, EOS)  # never part of decoded text
 
 
+LONGEST = 10_000  # tokens of a sentence, outside training text: the attention to another that long takes 400 MB
+
+
 WORD = re.compile(r"[^ \t\r\f\v]+")  # ASCII white space separates words, as in Pharaoh alignments
 
 

@@ -1,0 +1,39 @@
+"""Lines that are too long for a translator come out cut, or are refused; the tokenizer sees no more than that."""
+
+import pytest
+
+from unrolled.errors import UserError
+from unrolled.inference.long_lines import LETTERS, shortened
+from unrolled.text.tokenizer import WordTokenizer
+
+
+class Watched(WordTokenizer):
+    def encode(self, lines):
+        assert max(map(len, lines)) <= 7 * LETTERS
+        return super().encode(lines)
+
+
+def cut(lines, longer="truncate"):
+    return shortened(lines, Watched(["a", "b"]), max_length=7, longer=longer, where=lambda number: f"in:{number + 1}")
+
+
+@pytest.mark.parametrize(
+    ("long", "tokens"),
+    [("a " * 8, "8"), ("a " * 100_000, "at least 350"), ("b" * 1_000_000, "at least 1")],
+    ids=["words", "many words", "a long word"],
+)
+def test_a_long_line_is_cut_with_a_notice_and_the_others_are_as_they_were(long, tokens, caplog):
+    first, middle, last = cut(["a b", long, " b  a "])
+    assert (first, last) == ("a b", " b  a ")
+    assert len(middle.split()) <= 7
+    assert caplog.messages == [f"in:2: {tokens} tokens are more than max_length=7; the rest is omitted"]
+
+
+def test_a_long_line_is_refused_if_that_was_asked_for():
+    with pytest.raises(UserError, match="in:2: at least 350 tokens are more than max_length=7; split the line"):
+        cut(["a b", "a " * 100_000], longer="refuse")
+
+
+def test_a_line_as_long_as_may_be_is_left_alone(caplog):
+    assert cut(["a " * 7]) == ["a " * 7]
+    assert not caplog.messages
