@@ -21,6 +21,17 @@ def test_evaluate_repeats_the_figures_of_training(moved):
     assert drawn == {"test-1.pdf", "test-2.pdf", "test-1-reference.pdf", "test-2-reference.pdf"}
 
 
+def test_evaluate_draws_the_lines_that_are_named(moved):
+    folder, elsewhere = moved
+    done = call_script("evaluate.py", f"run={folder}", "pictures=[3,11]", "formats=pdf", cwd=elsewhere)
+    assert done.status == 0
+    drawn = {path.name for path in (folder / "figures").glob("test-*.pdf")}
+    named = {"test-3.pdf", "test-3-reference.pdf", "test-11.pdf", "test-11-reference.pdf"}
+    assert drawn - {"test-1.pdf", "test-2.pdf", "test-1-reference.pdf", "test-2-reference.pdf"} == named
+    refused = call_script("evaluate.py", f"run={folder}", "pictures=[3,12]", cwd=elsewhere)
+    assert (refused.status, refused.stderr) == (2, "evaluate.py: pictures=[3, 12]: there are 11 lines\n")
+
+
 def test_evaluate_scores_the_validation_split(moved):
     folder, elsewhere = moved
     done = call_script("evaluate.py", f"run={folder}", "split=val", "search=greedy", cwd=elsewhere)

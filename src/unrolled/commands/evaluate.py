@@ -16,7 +16,7 @@ import math
 from functools import partial
 from pathlib import Path
 
-from omegaconf import DictConfig
+from omegaconf import DictConfig, ListConfig
 
 from unrolled.alignment.links import read_alignments
 from unrolled.alignment.pieces import piece_alignment
@@ -75,12 +75,24 @@ def evaluate_run(config: DictConfig) -> None:
     for low, high, sentences, bleu in bleu_by_length(hypotheses, references, lengths, EDGES, **scoring):
         words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
         results[f"bleu, source of {words} ({sentences} sentences)"] = bleu
-    shown = slice(config.pictures)
-    draw = partial(save_alignments, Path(first), config.split, formats=formats)
-    draw(translator.attend(sources[shown], hypotheses[shown]))
+    shown = shown_lines(config.pictures, len(sources))
+    draw = partial(save_alignments, Path(first), config.split, shown, formats=formats)
+    chosen = [sources[line] for line in shown]
+    draw(translator.attend(chosen, [hypotheses[line] for line in shown]))
     if gold is not None:
-        pairs = zip(gold[shown], sources[shown], references[shown], strict=True)
+        expected = [references[line] for line in shown]
+        pairs = zip([gold[line] for line in shown], chosen, expected, strict=True)
         tokenizers = translator.members[0].source_tokenizer, translator.target_tokenizer
         links = [piece_alignment(*pair, *tokenizers) for pair in pairs]
-        draw(translator.attend(sources[shown], references[shown]), links)
+        draw(translator.attend(chosen, expected), links)
     show_results(results | {f"{name}_signature": signature for name, signature in scores.signatures.items()})
+
+
+def shown_lines(pictures: int | ListConfig, lines: int) -> list[int]:
+    """The lines to draw, from 0: the first so many, or those numbered, from 1. UserError: one that there is not."""
+    if isinstance(pictures, int):
+        return list(range(min(pictures, lines)))
+    for line in pictures:
+        if line > lines:
+            raise UserError(f"pictures={list(pictures)}: there are {lines} lines")
+    return [line - 1 for line in pictures]

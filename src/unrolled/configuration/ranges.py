@@ -67,6 +67,16 @@ class Only:
         return f"{str(self.value).lower()}; {self.instead}"
 
 
+class HowManyOrWhich:
+    """The first so many lines, or those with these numbers."""
+
+    def __contains__(self, value: object) -> bool:
+        return value in WHOLE or (isinstance(value, ListConfig) and all(line in POSITIVE_WHOLE for line in value))
+
+    def __str__(self) -> str:
+        return "how many, a whole number from 0, or the numbers of lines: '[4,17]'"
+
+
 @dataclass(frozen=True)
 class TwoNumbers:
     """Two values, each of them ``allowed``."""
@@ -215,7 +225,7 @@ OPTIONS: dict[str, Allowed] = {
     "batch": COUNT,
     "translate nbest": COUNT,
     "gold_base": Numbers(least=0, most=1, whole=True),
-    "pictures": WHOLE,
+    "pictures": HowManyOrWhich(),
     "bleu_lowercase": FLAG,
     "restarts": Numbers(least=0, most=10**6, whole=True),
     "bootstrap": RESAMPLES,

@@ -11,19 +11,20 @@ from unrolled.inference.attended_pairs import AttendedPair
 def save_alignments(
     folder: Path,
     split: str,
+    lines: Sequence[int],
     pairs: Sequence[AttendedPair],
     alignments: Sequence[Alignment] | None = None,
     formats: Sequence[str] = ("png",),
 ) -> list[Path]:
-    """Draw the first lines of a split into ``folder``/figures/SPLIT-LINE.png; returns the paths.
+    """Draw the ``pairs``, which are these ``lines`` of a split, from 0, into ``folder``/figures/SPLIT-LINE.png.
 
-    Given known ``alignments`` of their pieces, the pairs are references, and the files SPLIT-LINE-reference.png show
-    these links.
+    Returns the paths; in names and titles lines count from 1. Given known ``alignments`` of their pieces, the pairs
+    are references, and the files SPLIT-LINE-reference.png show these links.
     """
     paths = []
-    for line, pair in enumerate(pairs, start=1):
-        title, name = f"{split}, line {line}", f"{split}-{line}"
-        sure, possible = (set(), set()) if alignments is None else alignments[line - 1]
+    for number, (line, pair) in enumerate(zip(lines, pairs, strict=True)):
+        title, name = f"{split}, line {line + 1}", f"{split}-{line + 1}"
+        sure, possible = (set(), set()) if alignments is None else alignments[number]
         if alignments is not None:
             title, name = f"{title}, reference", f"{name}-reference"
         from unrolled.figures.heat_map import alignment_figure  # loads matplotlib, only if there is a pair to draw

@@ -47,13 +47,14 @@ class Pictures(Callback):
             device=module.device,
             max_tokens=1,
         )
+        lines = [sample.line for sample in shown]
         encode = data.target_tokenizer.encode
-        paths = save_alignments(self.folder, split, look(encode([sample.translation for sample in shown])))
-        images = {f"{split}/alignment/{line}": path for line, path in enumerate(paths, start=1)}
+        paths = save_alignments(self.folder, split, lines, look(encode([sample.translation for sample in shown])))
+        images = {f"{split}/alignment/{line + 1}": path for line, path in zip(lines, paths)}
         alignments = [sample.alignment for sample in shown if sample.alignment is not None]
         if split == "test" and alignments:
             pairs = look(encode([sample.reference for sample in shown]))
-            paths = save_alignments(self.folder, split, pairs, alignments)
-            images |= {f"{split}/alignment/{line}-reference": path for line, path in enumerate(paths, start=1)}
+            paths = save_alignments(self.folder, split, lines, pairs, alignments)
+            images |= {f"{split}/alignment/{line + 1}-reference": path for line, path in zip(lines, paths)}
         rows = [[sample.source, sample.translation, sample.reference] for sample in shown]
         log_samples(trainer.loggers, split, rows, images, trainer.global_step)
