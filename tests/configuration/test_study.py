@@ -1,17 +1,19 @@
 """A study whose jobs are functions: what is asked, told and gone on with."""
 
 import math
+import sqlite3
 from functools import partial
 
 import pytest
 from hydra.core.utils import JobReturn, JobStatus
+from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from unrolled.configuration.study import sweep
+from unrolled.configuration.trial import Trial
 from unrolled.errors import UserError
 
 optuna = pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 
 SPACE = ["model.size=choice(8,16,32)", "optimizer.lr=tag(log,interval(1e-4,1e-1))"]
 
@@ -23,9 +25,14 @@ class Ended(BaseException):
 class Study:
     """One in ``folder``; the value of a job is ``value`` of its options."""
 
-    def __init__(self, folder, value):
+    def __init__(self, folder, value, pruner=None):
         self.folder, self.value = folder, value
+        self.pruner = pruner or {"_target_": "optuna.pruners.NopPruner"}
         self.launched = []
+
+    @property
+    def storage(self):
+        return f"sqlite:///{self.folder}/study.db"
 
     def launch(self, jobs, initial_job_idx):
         self.launched.append((initial_job_idx, len(jobs)))
@@ -46,7 +53,8 @@ class Study:
             OmegaConf.create({"hydra": {"sweep": {"dir": str(self.folder)}}}),
             self.launch,
             sampler=partial(optuna.samplers.TPESampler, seed=1, n_startup_trials=3),
-            storage=f"sqlite:///{self.folder}/study.db",
+            pruner=instantiate(self.pruner),
+            storage=self.storage,
             direction=direction,
             n_trials=trials,
             n_jobs=jobs,
@@ -54,7 +62,7 @@ class Study:
         )
 
     def trials(self):
-        study = optuna.load_study(study_name="unrolled", storage=f"sqlite:///{self.folder}/study.db")
+        study = optuna.load_study(study_name="unrolled", storage=self.storage)
         return [(trial.number, trial.state.name, trial.value, trial.params) for trial in study.trials]
 
 
@@ -116,7 +124,7 @@ def test_several_at_a_time_keep_their_numbers(tmp_path):
 def test_running_trials_with_a_gap_between_are_launched_apart(tmp_path):
     study = Study(tmp_path / "study", rate)
     study.sweep(*SPACE, trials=1)
-    there = optuna.load_study(study_name="unrolled", storage=f"sqlite:///{study.folder}/study.db")
+    there = optuna.load_study(study_name="unrolled", storage=study.storage)
     asked = [there.ask() for _ in range(3)]
     there.tell(asked[1], state=optuna.trial.TrialState.FAIL)
     study.sweep(*SPACE, trials=4, jobs=2)
@@ -170,3 +178,61 @@ def test_another_space_needs_another_folder(tmp_path):
     study.sweep(*SPACE, trials=2)  # named in another way
     with pytest.raises(UserError, match=r"holds a study of other options \(model.size=choice\(8,16,32\)\)"):
         study.sweep(SPACE[1], trials=3)
+
+
+MEDIAN = {"_target_": "optuna.pruners.MedianPruner", "n_startup_trials": 2, "n_warmup_steps": 1}
+HYPERBAND = {"_target_": "optuna.pruners.HyperbandPruner", "min_resource": 1, "max_resource": 5, "reduction_factor": 3}
+EPOCHS = 5
+
+
+class Pruned(Study):
+    """Its jobs report after every epoch; ``epochs`` counts them, ``killed`` is the one after which the process ends."""
+
+    def __init__(self, folder, pruner, killed=None):
+        super().__init__(folder, rate, pruner)
+        self.epochs, self.killed = 0, killed
+
+    def launch(self, jobs, initial_job_idx):
+        (returned,) = super().launch(jobs, initial_job_idx)
+        trial = Trial(self.storage, initial_job_idx, self.pruner)
+        for epoch in range(1, EPOCHS + 1):
+            self.epochs += 1
+            if self.epochs == self.killed:
+                raise Ended
+            if trial.report(epoch, returned.return_value - 1 / epoch):
+                returned.return_value = math.nan
+                break
+        return [returned]
+
+
+@pytest.mark.parametrize("pruner", [MEDIAN, HYPERBAND], ids=["median", "hyperband"])
+def test_poor_trials_end_early_and_the_best_is_the_same(pruner, tmp_path):
+    whole = Pruned(tmp_path / "whole", None)
+    whole.sweep(*SPACE, trials=12)
+    assert whole.epochs == 12 * EPOCHS
+    study = Pruned(tmp_path / "study", pruner)
+    study.sweep(*SPACE, trials=12)
+    assert {state for _, state, _, _ in study.trials()} == {"COMPLETE", "PRUNED"}
+    assert study.epochs < 0.8 * whole.epochs
+    best = OmegaConf.load(tmp_path / "study" / "optimization_results.yaml")
+    assert best.best_value > max(value for _, state, value, _ in study.trials() if state == "PRUNED")
+
+
+@pytest.mark.parametrize(("pruner", "killed"), [(MEDIAN, 1), (MEDIAN, 14), (HYPERBAND, 7), (HYPERBAND, 17)])
+def test_a_killed_study_with_early_ends_goes_on_as_if_it_had_not_been(pruner, killed, tmp_path):
+    whole = Pruned(tmp_path / "whole", pruner)
+    whole.sweep(*SPACE, trials=6)
+    study = Pruned(tmp_path / "study", pruner, killed=killed)
+    with pytest.raises(Ended):
+        study.sweep(*SPACE, trials=6)
+    study.sweep(*SPACE, trials=6)
+    assert study.trials() == whole.trials()
+
+
+def test_a_study_of_an_older_optuna_is_one_line(tmp_path):
+    study = Study(tmp_path / "study", rate)
+    study.sweep(*SPACE, trials=1)
+    with sqlite3.connect(tmp_path / "study" / "study.db") as tables:
+        tables.execute("update version_info set schema_version = 11")
+    with pytest.raises(UserError, match="optuna storage upgrade --storage sqlite:///"):
+        study.sweep(*SPACE, trials=2)

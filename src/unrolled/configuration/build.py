@@ -156,12 +156,17 @@ def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trai
     from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import ProgressBar
 
+    from unrolled.configuration.trial import this_trial
+    from unrolled.training.callbacks.pruning import EndPoorTrial
     from unrolled.training.checkpoints import WholeCheckpoints
     from unrolled.training.loggers.csv import Curves
 
     folder = Path(config.run_folder)
     loggers = [Curves(str(folder)), *build_loggers(config, resume=resume)]
     callbacks = [instantiate(node) for node in config.callbacks.values()]
+    trial = this_trial()
+    if trial is not None:
+        callbacks.append(EndPoorTrial(report=trial.report, mode=config.objective.mode))
     trainer = instantiate(config.trainer)
     try:
         return trainer(

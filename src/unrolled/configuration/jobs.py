@@ -13,6 +13,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from unrolled.configuration.slots import trusted
+from unrolled.configuration.trial import TRIAL, this_trial
 from unrolled.configuration.values import read_config, read_plain, resolved
 from unrolled.errors import UserError
 from unrolled.runs.results import read_results
@@ -51,9 +52,9 @@ def this_job(config: DictConfig) -> Job:
     """What the command line asks for.
 
     That is a new run, the rest of a run (``resume=RUN``), a run again (``reproduce=RUN``), or a job of a sweep. If the
-    sweep's folder (``sweep.dir=DIR``) already has the job, it is kept if it completed or diverged, resumed if it
-    was interrupted, and trained again if it failed. UserError: no run folder, a run that cannot be resumed, options
-    that ``resume`` does not accept, a sweep folder with another job.
+    sweep's folder (``sweep.dir=DIR``) already has the job, it is kept if it completed, diverged or was pruned, resumed
+    if it was interrupted, and trained again if it failed. UserError: no run folder, a run that cannot be resumed,
+    options that ``resume`` does not accept, a sweep folder with another job.
     """
     if is_child():
         return Job(config, resume=bool(os.environ.get(RESUMED)))
@@ -76,7 +77,7 @@ def this_job(config: DictConfig) -> Job:
             " or another sweep.dir"
         )
     ending = status(folder)
-    if ending in ("completed", "diverged"):
+    if ending in ("completed", "diverged", "pruned"):
         log.info("%s has %s: nothing to do", folder, ending)
         return Job(DictConfig(saved), resume=True, results=read_results(folder))
     return Job(DictConfig(saved), resume=True) if ending != "failed" else Job(config, resume=False)
@@ -228,10 +229,12 @@ def is_child() -> bool:
 
 def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
     """Environment variables that tell each of several processes its run, and whether to resume it."""
+    trial = this_trial()
     return {
         RESOLVED: str(folder / "config.yaml"),
         RESUMED: "1" if resume else "",
         TRUSTED: " ".join(trusted()),
+        TRIAL: "" if trial is None else trial.to_environment(),
     }
 
 

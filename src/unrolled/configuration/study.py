@@ -1,7 +1,7 @@
 """An Optuna study as a sweep: trials are run folders, and an interrupted study can be resumed.
 
-Hydra's own Optuna sweeper, whose search spaces and options are used here, restarts trials in existing folders, and ends
-with the first that fails.
+Hydra's own Optuna sweeper, whose syntax of search spaces and options are used here, needs Optuna 2, restarts trials in
+existing folders, ends with the first that fails, and trains every trial to its end.
 """
 
 import logging
@@ -18,6 +18,8 @@ from hydra.core.utils import JobReturn
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
+from unrolled.configuration.search_space import search_space
+from unrolled.configuration.trial import PRUNED, STUDY
 from unrolled.configuration.values import to_yaml
 from unrolled.errors import UserError
 from unrolled.files import write_text
@@ -40,6 +42,7 @@ def sweep(
     launch: Launch,
     *,
     sampler: "partial[Any]",
+    pruner: Any,
     storage: str,
     direction: str,
     n_trials: int,
@@ -49,12 +52,12 @@ def sweep(
     """Train until the study in ``storage`` has ``n_trials`` trials, ``n_jobs`` at a time.
 
     arguments: of the command line; if they have a search space, ``params`` is not used. direction: ``max`` or ``min``
-    of what a job returns. NaN, as from a diverged run, is a failed trial, and so is an error once a trial has had a
-    value. UserError: no Optuna, a storage with a study of other options, no trial with a value.
+    of what a job returns. ``pruner`` ends poor trials early. NaN, as from a diverged run, is a failed trial, and so is
+    an error once a trial has had a value. UserError: no Optuna, a storage with a study of other options or of another
+    Optuna, no trial with a value.
     """
     try:
         import optuna
-        from hydra_plugins.hydra_optuna_sweeper._impl import create_params_from_overrides
     except ImportError as problem:
         raise UserError('sweep=optuna: Optuna is not installed: pip install -e ".[sweep]"') from problem
     optuna.logging.set_verbosity(logging.WARNING)
@@ -62,12 +65,17 @@ def sweep(
     if not any(override.is_sweep_override() for override in overrides):
         names = {override.get_key_element() for override in overrides}
         arguments = [*(f"{name}={value}" for name, value in params.items() if name not in names), *arguments]
-    space, fixed = create_params_from_overrides(arguments)
+    space, fixed = search_space(arguments)
     folder = Path(config.hydra.sweep.dir)
     folder.mkdir(parents=True, exist_ok=True)
-    study = optuna.create_study(
-        study_name="unrolled", storage=storage, direction=DIRECTIONS[direction], load_if_exists=True
-    )
+    try:
+        study = optuna.create_study(
+            study_name=STUDY, storage=storage, direction=DIRECTIONS[direction], pruner=pruner, load_if_exists=True
+        )
+    except RuntimeError as problem:  # Optuna compares the version of its tables
+        raise UserError(
+            f"{storage} was made by another version of Optuna: optuna storage upgrade --storage {storage}"
+        ) from problem
     _check_same(study, sorted(arguments), folder)
 
     def options(trial: Any) -> tuple[str, ...]:
@@ -112,6 +120,10 @@ def _consecutive(trials: list[Any]) -> list[list[Any]]:
 def _tell(study: Any, trial: Any, job: JobReturn) -> None:
     from optuna.trial import TrialState
 
+    if study.trials[trial.number].user_attrs.get(PRUNED):
+        study.tell(trial, state=TrialState.PRUNED)
+        log.info("trial %d was ended early: others did better by then", trial.number)
+        return
     try:
         value = float(job.return_value)
     except Exception as problem:

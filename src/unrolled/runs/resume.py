@@ -11,7 +11,7 @@ LAST = Path("checkpoints") / "last.ckpt"
 
 
 def status(folder: Path) -> str | None:
-    """How the run ended by results.json: completed, diverged or interrupted; None if it still runs or was killed."""
+    """How the run ended by results.json: completed, diverged, pruned, interrupted; None if it runs or was killed."""
     if not (folder / "results.json").is_file():
         return None
     ending = read_results(folder).get("status")

@@ -17,6 +17,7 @@ from unrolled.runs.results import write_results
 from unrolled.runs.resume import kept_checkpoints, last_checkpoint
 from unrolled.runs.weights import VOCABULARIES, checkpoint_weights, save_weights
 from unrolled.training.callbacks.divergence import Diverged
+from unrolled.training.callbacks.pruning import Pruned
 from unrolled.training.callbacks.speed import Speed
 from unrolled.training.callbacks.unigram_level import UnigramLevel
 from unrolled.training.loggers.wandb import finish
@@ -45,9 +46,10 @@ def run(
 
     ``resume``: start from the last checkpoint in the folder, if there is one.
 
-    ``facts`` (model, attention, seed, ...) are copied to results.json. ``status`` is ``completed``, ``diverged`` (with
-    the last finite validation figures) or ``interrupted``; any other error is raised after results.json and the loggers
-    have recorded that the run ``failed``. Preempted is raised too, with status ``interrupted``.
+    ``facts`` (model, attention, seed, ...) are copied to results.json. ``status`` is ``completed``, ``interrupted``,
+    or, with the last finite validation figures, ``diverged`` or ``pruned`` (by a search); any other error is raised
+    after results.json and the loggers have recorded that the run ``failed``. Preempted is raised too, with
+    ``interrupted``.
     """
     keep_freed_memory()
     if trainer.is_global_zero:
@@ -69,6 +71,10 @@ def run(
         log.error("%s", problem)
         results |= _training_facts(module, trainer) | _last_figures(trainer)
         outcome = "diverged"
+    except Pruned as end:
+        log.info("%s", end)
+        results |= _training_facts(module, trainer) | _last_figures(trainer)
+        outcome = "pruned"
     except (KeyboardInterrupt, SystemExit) as end:
         # Lightning has already shut down properly, and ends with SystemExit
         results |= _training_facts(module, trainer)

@@ -1,0 +1,59 @@
+"""The search space of sweep=optuna: the options of a command line whose values are choice(), range() or interval()."""
+
+from typing import Any
+
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import ChoiceSweep, IntervalSweep, Override, RangeSweep, Transformer
+
+from unrolled.errors import UserError
+
+
+def search_space(arguments: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
+    """The distributions of the options that are searched, and the values of the others.
+
+    The syntax is that of Hydra's own Optuna sweeper: ``choice(a,b)``, ``range(start,stop,step)`` with ``stop`` as one
+    of the values, ``interval(low,high)``, whole numbers if both ends are, and ``tag(log,interval(low,high))``.
+    UserError: another kind of sweep, or a choice that is a list or a dictionary.
+    """
+    space, fixed = {}, {}
+    for override in OverridesParser.create().parse_overrides(arguments):
+        name = override.get_key_element()
+        if override.is_sweep_override():
+            space[name] = _distribution(override)
+        else:
+            fixed[name] = override.get_value_element_as_str()
+    return space, fixed
+
+
+def _distribution(override: Override) -> Any:
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    value: Any = override.value()
+    if isinstance(value, ChoiceSweep) or (isinstance(value, RangeSweep) and value.shuffle):
+        return _choices(override)
+    if isinstance(value, RangeSweep):
+        low, high, step = value.start, value.stop, value.step
+        if low is not None and high is not None and isinstance(step, int | float):
+            return _range(low, low + (high - low) // step * step, step)
+    if isinstance(value, IntervalSweep):
+        low, high, log = value.start, value.end, "log" in value.tags
+        if isinstance(low, int) and isinstance(high, int):
+            return IntDistribution(low, high, log=log)
+        return FloatDistribution(low, high, log=log)
+    raise UserError(f"{override.input_line}: a search takes choice(...), range(...) or interval(...)")
+
+
+def _range(low: Any, high: Any, step: Any) -> Any:
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    whole = all(isinstance(number, int) for number in (low, high, step))
+    return (IntDistribution if whole else FloatDistribution)(low, high, step=step)
+
+
+def _choices(override: Override) -> Any:
+    from optuna.distributions import CategoricalDistribution
+
+    choices: Any = list(override.sweep_iterator(transformer=Transformer.encode))
+    if not all(isinstance(choice, str | int | float | bool | None) for choice in choices):
+        raise UserError(f"{override.input_line}: a search chooses among words and numbers, not lists or dictionaries")
+    return CategoricalDistribution(choices)
