@@ -1,0 +1,48 @@
+"""The commands of the tutorial, as it prints them.
+
+They take minutes: UNROLLED_TUTORIAL=1 python -m pytest tests/docs/test_tutorial.py
+"""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import pytest
+from support.scripts import ROOT
+
+TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+INSTALLS, *BLOCKS = re.findall(r"^```\n(.*?)^```", TUTORIAL, flags=re.MULTILINE | re.DOTALL)
+LIMIT = 600
+"""Seconds for all of them, on two cores."""
+
+
+def test_it_begins_with_the_installation():
+    assert "pip install -e ." in INSTALLS
+    assert len(BLOCKS) >= 5
+
+
+@pytest.mark.parametrize("script", sorted(set(re.findall(r"src/(\w+)\.py", TUTORIAL))))
+def test_its_scripts_exist(script):
+    assert (ROOT / "src" / f"{script}.py").is_file()
+
+
+@pytest.mark.skipif(not os.environ.get("UNROLLED_TUTORIAL"), reason="takes minutes: UNROLLED_TUTORIAL=1 runs it")
+def test_its_commands_work_as_written_in_under_ten_minutes(tmp_path):
+    for folder in ("src", "conf"):
+        shutil.copytree(ROOT / folder, tmp_path / folder)
+    start = time.monotonic()
+    for block in BLOCKS:
+        done = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", f'python() {{ "{sys.executable}" "$@"; }}\n{block}'],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        print(f"$ {block}{done.stdout[-3000:]}")
+        assert done.returncode == 0, done.stderr[-3000:]
+    assert time.monotonic() - start < LIMIT
+    assert (tmp_path / "outputs" / "question" / "comparison" / "comparison.html").is_file()
