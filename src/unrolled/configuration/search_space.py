@@ -26,8 +26,6 @@ def search_space(arguments: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _distribution(override: Override) -> Any:
-    from optuna.distributions import FloatDistribution, IntDistribution
-
     value: Any = override.value()
     if isinstance(value, ChoiceSweep) or (isinstance(value, RangeSweep) and value.shuffle):
         return _choices(override)
@@ -36,10 +34,9 @@ def _distribution(override: Override) -> Any:
         if low is not None and high is not None and isinstance(step, int | float):
             return _range(low, low + (high - low) // step * step, step)
     if isinstance(value, IntervalSweep):
-        low, high, log = value.start, value.end, "log" in value.tags
-        if isinstance(low, int) and isinstance(high, int):
-            return IntDistribution(low, high, log=log)
-        return FloatDistribution(low, high, log=log)
+        low, high = value.start, value.end
+        if low is not None and high is not None:
+            return _interval(low, high, log="log" in value.tags)
     raise UserError(f"{override.input_line}: a search takes choice(...), range(...) or interval(...)")
 
 
@@ -48,6 +45,13 @@ def _range(low: Any, high: Any, step: Any) -> Any:
 
     whole = all(isinstance(number, int) for number in (low, high, step))
     return (IntDistribution if whole else FloatDistribution)(low, high, step=step)
+
+
+def _interval(low: Any, high: Any, *, log: bool) -> Any:
+    from optuna.distributions import FloatDistribution, IntDistribution
+
+    whole = isinstance(low, int) and isinstance(high, int)
+    return (IntDistribution if whole else FloatDistribution)(low, high, log=log)
 
 
 def _choices(override: Override) -> Any:
