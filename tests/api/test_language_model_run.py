@@ -51,6 +51,7 @@ def test_a_mistake_is_one_line(language_model, translator):
     for call, says in {
         lambda: language_model.translate("a"): "translates nothing",
         lambda: language_model.attend("a"): "no attention",
+        lambda: language_model.evaluate(): "no such figures",
         lambda: language_model.score("a", "b"): "omit the targets",
         lambda: language_model.score("a", context="page"): "context=page",
         lambda: language_model.sample(0): "number=0",

@@ -102,7 +102,18 @@ def test_what_training_wrote_is_at_hand(translator, pairs):
     assert [path.name for path in translator.figures] == ["val-1.png"]
     shown = translator._repr_html_()
     assert "completed" in shown
+    assert repr(translator) == f"<TranslatorRun {translator.folder}>"
     assert shown.count("data:image/png") == 1
+
+
+def test_figures_of_a_split_are_those_of_training_and_of_the_command(trained, tmp_path):
+    run = unrolled.load(trained, "max_length=50")
+    figures = run.evaluate()
+    assert figures["bleu"] == pytest.approx(run.results["test/bleu"], rel=1e-6)
+    done = call_script("evaluate.py", f"run={trained}", "split=val", "search.beam_size=2", cwd=tmp_path)
+    again = run.evaluate("val", "search.beam_size=2")
+    assert [line.split("  ")[0] for line in done.stdout.splitlines()] == list(again)
+    assert f"{again['perplexity']:.4g}" in done.stdout
 
 
 def test_several_are_an_ensemble(translator, train_here, pairs):
@@ -134,6 +145,8 @@ def test_several_are_an_ensemble(translator, train_here, pairs):
         (lambda run: run.score(["a"], ["b", "c"]), "1 sentences and 2 targets"),
         (lambda run: run.score("a", "b", context="text"), "context is for language models"),
         (lambda run: run.sample(), "draws nothing"),
+        (lambda run: run.evaluate("dev"), "split=dev"),
+        (lambda run: run.evaluate("test", "nbest=3"), "takes other options"),
         (lambda run: unrolled.load([]), "at least one"),
         (lambda run: unrolled.load("nowhere"), "there is no"),
         (lambda run: unrolled.load(3), "give a run folder"),
@@ -151,13 +164,13 @@ def test_a_run_names_only_what_is_offered_unless_it_is_trusted(translator, tmp_p
     copy = tmp_path / "run"
     copy.mkdir()
     text = (translator.folder / "config.yaml").read_text(encoding="utf-8")
-    named = text.replace("unrolled.models.attention.GRUAttention", "their_package.Attention")
+    named = text.replace("unrolled.models.attention.GRUAttention", "hypothesis.Attention")
     (copy / "config.yaml").write_text(named, encoding="utf-8")
-    with pytest.raises(unrolled.UserError, match="add trust=their_package"):
+    with pytest.raises(unrolled.UserError, match="add trust=hypothesis"):
         unrolled.load(copy)
-    with pytest.raises(unrolled.UserError, match="defined in trust=their_package"):  # there is none, but it was asked
-        unrolled.load(copy, trust="their_package")
-    with pytest.raises(unrolled.UserError, match="add trust=their_package"):  # trust ends with the call
+    with pytest.raises(unrolled.UserError, match="defined in trust=hypothesis"):  # there is none, but it was asked
+        unrolled.load(copy, trust="hypothesis")
+    with pytest.raises(unrolled.UserError, match="add trust=hypothesis"):  # trust ends with the call
         unrolled.load(copy)
 
 

@@ -34,7 +34,7 @@ SHOWN: tuple[str, ...] = (
     "val/bleu",
 )
 SHOWN += ("test/bleu", "test/chrf", "test/perplexity", "test/aer")
-PICTURES = 6
+PICTURES = 4
 """The most pictures of a run that a notebook shows."""
 
 
@@ -138,6 +138,14 @@ class TrainedRun:
         """
         raise self._not_mine("draws nothing: translate(..., 'search=sampling') does, or load a language model")
 
+    def evaluate(self, split: str = "test", *options: str, pictures: int | list[int] = 0) -> dict[str, Any]:
+        """A translator's figures on its validation or test set, as evaluate.py shows them: BLEU, chrF, TER, AER, ...
+
+        options: of evaluate.py, such as "search.beam_size=10". pictures: heat maps of so many translations, or of the
+        lines with these numbers from 1, are drawn into the run folder. UserError: a language model, text that has changed or is no longer there.
+        """
+        raise self._not_mine("has no such figures: load a translator")
+
     # What training wrote
 
     @property
@@ -184,7 +192,7 @@ class TrainedRun:
         return "+".join(short_names([str(folder) for folder in self.folders]))
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {', '.join(map(str, self.folders))}>"
+        return f"<{type(self).__name__} {', '.join(map(_from_here, self.folders))}>"
 
     def _repr_html_(self) -> str:
         if len(self.folders) > 1:
@@ -195,7 +203,8 @@ class TrainedRun:
         facts = [(name, results[name]) for name in SHOWN if results.get(name) is not None]
         rows = [[name, f"{value:.4g}" if isinstance(value, float) else str(value)] for name, value in facts]
         pictures = [embedded(path.read_bytes()) for path in self.figures[:PICTURES]]
-        return f"<p><b>{escape(self.name)}</b></p>{html_table([['', ''], *rows])}{''.join(pictures)}"
+        title = "/".join(self.folder.parts[-2:])
+        return f"<p><b>{escape(title)}</b></p>{html_table([['', ''], *rows])}{''.join(pictures)}"
 
     def _trusting(self) -> Any:
         return trusting(self._trust)
@@ -223,6 +232,11 @@ def same_kind(sentences: Text, targets: Text) -> Literal[True]:
     if isinstance(sentences, str) != isinstance(targets, str):
         raise UserError("sentences and targets go together: give two texts, or two lists")
     return True
+
+
+def _from_here(folder: Path) -> str:
+    """As short as it can be given to `load`."""
+    return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
 
 
 def _number(name: str, value: str) -> float | int:

@@ -14,10 +14,13 @@ from unrolled.api.trained_run import Text, TrainedRun, same_kind
 from unrolled.configuration.composition import composed, known, one_line, options_of
 from unrolled.configuration.load import load_translator, searching
 from unrolled.errors import POSITIVE_WHOLE, UserError, check
+from unrolled.figures.formats import picture_formats
 from unrolled.inference.long_lines import shortened
 from unrolled.inference.trained_translator import TrainedTranslator
 
 OPTIONS = ("search", "max_length", "longer", "max_tokens", "precision")
+OF_EVALUATE = ("search", "formats", "max_tokens", "precision")
+NOT_OF_EVALUATE = ("max_length", "longer")
 
 
 def _sentence(number: int) -> str:
@@ -132,6 +135,21 @@ class TranslatorRun(TrainedRun):
             lines, wanted = self._pairs(sentences, targets)
         found = Matrices(map(pair_attention, self.translator.attend(lines, wanted, inside=True)))
         return found[0] if isinstance(sentences, str) else found
+
+    def evaluate(self, split: str = "test", *options: str, pictures: int | list[int] = 0) -> dict[str, Any]:
+        """See `TrainedRun.evaluate`."""
+        own = [option for option in self._given if option.partition(".")[0].partition("=")[0] not in NOT_OF_EVALUATE]
+        chosen = [*known(options, OF_EVALUATE, "evaluate"), *options_of({"split": split, "pictures": pictures})]
+        return self.figures_of(composed("evaluate", [*own, *chosen]))
+
+    def figures_of(self, settings: DictConfig) -> dict[str, Any]:
+        """What evaluate.py shows with ``settings``."""
+        from unrolled.api.evaluation import evaluated  # and sacreBLEU
+
+        picture_formats(settings.formats)
+        translator = self.translator
+        with one_line(), self._trusting():
+            return evaluated(searching(translator, settings), str(self.folders[0]), settings)
 
     @property
     def _attends(self) -> bool:

@@ -12,26 +12,14 @@ Examples:
 The second form is the alignment error rate of any two Pharaoh files.
 """
 
-import math
-from functools import partial
-from pathlib import Path
-
-from omegaconf import DictConfig, ListConfig
+from omegaconf import DictConfig
 
 from unrolled.alignment.links import read_alignments
-from unrolled.alignment.pieces import piece_alignment
-from unrolled.configuration.build import text_of
 from unrolled.configuration.command import command
-from unrolled.configuration.values import read_config, run_folders
 from unrolled.errors import UserError
-from unrolled.figures.formats import picture_formats
-from unrolled.inference.scored_pieces import total
 from unrolled.metrics.alignment_scores import alignment_scores
-from unrolled.metrics.translation_scores import bleu_by_length, translation_scores
 from unrolled.runs.results import show_results
 from unrolled.text.lines import unequal
-
-EDGES = (0, 11, 21, 31, 41, 51)  # the smallest source lengths, in words, of the groups of BLEU by length
 
 
 @command("evaluate")
@@ -53,46 +41,6 @@ def evaluate_alignments(config: DictConfig) -> None:
 
 
 def evaluate_run(config: DictConfig) -> None:
-    from unrolled.configuration.load import load_translator  # loads torch
-    from unrolled.inspection.heat_maps import save_alignments
+    from unrolled.api.translator_run import TranslatorRun  # loads torch
 
-    first = run_folders(config)[0]
-    formats = picture_formats(config.formats)
-    run = read_config(first)
-    translator = load_translator(config)
-    text = text_of(first)
-    sources, references = text.sources(config.split), text.references(config.split)
-    hypotheses = translator.translate(sources)
-    scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}
-    scores = translation_scores(hypotheses, references, **scoring)
-    likelihood = total(translator.score(sources, references))
-    results = {"split": config.split, "sentences": len(sources)}
-    results |= {"bleu": scores.bleu, "chrf": scores.chrf, "ter": scores.ter}
-    results |= {"loss": likelihood.loss, "perplexity": likelihood.perplexity}
-    gold = text.gold(config.split)
-    results |= translator.attention_figures(sources, references, gold)
-    lengths = [len(source.split()) for source in sources]
-    for low, high, sentences, bleu in bleu_by_length(hypotheses, references, lengths, EDGES, **scoring):
-        words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
-        results[f"bleu, source of {words} ({sentences} sentences)"] = bleu
-    shown = shown_lines(config.pictures, len(sources))
-    draw = partial(save_alignments, Path(first), config.split, shown, formats=formats)
-    chosen = [sources[line] for line in shown]
-    draw(translator.attend(chosen, [hypotheses[line] for line in shown]))
-    if gold is not None:
-        expected = [references[line] for line in shown]
-        pairs = zip([gold[line] for line in shown], chosen, expected, strict=True)
-        tokenizers = translator.members[0].source_tokenizer, translator.target_tokenizer
-        links = [piece_alignment(*pair, *tokenizers) for pair in pairs]
-        draw(translator.attend(chosen, expected), links)
-    show_results(results | {f"{name}_signature": signature for name, signature in scores.signatures.items()})
-
-
-def shown_lines(pictures: int | ListConfig, lines: int) -> list[int]:
-    """The lines to draw, from 0: the first so many, or those numbered, from 1. UserError: one that there is not."""
-    if isinstance(pictures, int):
-        return list(range(min(pictures, lines)))
-    for line in pictures:
-        if line > lines:
-            raise UserError(f"pictures={list(pictures)}: there are {lines} lines")
-    return [line - 1 for line in pictures]
+    show_results(TranslatorRun(config).figures_of(config))

@@ -17,9 +17,11 @@ from collections.abc import Iterator
 
 from omegaconf import DictConfig
 
+from unrolled.api.language_model_run import LanguageModelRun
+from unrolled.api.translator_run import TranslatorRun
 from unrolled.configuration.build import build_detail
 from unrolled.configuration.command import command
-from unrolled.configuration.load import load_language_models, load_translator, trains_translation
+from unrolled.configuration.load import trains_translation
 from unrolled.configuration.values import run_folders
 from unrolled.errors import UserError
 from unrolled.inference.columns import Column
@@ -55,7 +57,7 @@ def score(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
 def score_sentences(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
     if config.alignments is not None or config.weights is not None:
         raise UserError(f"run={config.run} is a language model and aligns nothing: omit alignments and weights")
-    models = load_language_models(config)
+    models = LanguageModelRun(config).models
     context = "line" if config.rank and config.context is None else config.context
     scorers = [scorer(model, context) for model in models]
     chunks = arriving(sys.stdin.buffer, "standard input", config.lines)
@@ -71,7 +73,7 @@ def score_pairs(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
         if config[option] is not None:
             raise UserError(f"{option}=... is for language models, which read no source=FILE: omit it")
     check_same_length(config.source, config.target)  # before the work of loading
-    translator = load_translator(config)
+    translator = TranslatorRun(config).translator
     column = Column("+".join(short_names(run_folders(config))), translator.target_tokenizer)
     options = {"lines": config.lines, "alignment": config.alignments, "weights": config.weights}
     pairs = scored_pairs(translator, config.source, config.target, **options)
