@@ -142,7 +142,8 @@ class TrainedRun:
         """A translator's figures on its validation or test set, as evaluate.py shows them: BLEU, chrF, TER, AER, ...
 
         options: of evaluate.py, such as "search.beam_size=10". pictures: heat maps of so many translations, or of the
-        lines with these numbers from 1, are drawn into the run folder. UserError: a language model, text that has changed or is no longer there.
+        lines with these numbers from 1, are drawn into the run folder. UserError: a language model, text that has
+        changed or is no longer there.
         """
         raise self._not_mine("has no such figures: load a translator")
 
