@@ -68,7 +68,7 @@ SETTINGS: dict[str, list[str]] = {
     ],
     "W&B, offline": [
         *[option for option in TRANSLATOR if not option.startswith("logger=")],
-        *["logger=wandb", "logger.mode=offline", "callbacks.saving.steps=3", "trainer.log_every_n_steps=1"],
+        *["logger=wandb", "logger.wandb.mode=offline", "callbacks.saving.steps=3", "trainer.log_every_n_steps=1"],
     ],
     "sweep of two jobs": ["-m", *TRANSLATOR, "callbacks.saving.steps=2", "seed=1,2", "sweep.dir=jobs"],
     "two processes": [*TRANSLATOR, "callbacks.saving.steps=2", "hardware=ddp_cpu"],

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -140,6 +141,33 @@ def test_the_last_checkpoint_stays_until_the_next_is_whole(deadly, whole, tmp_pa
     assert call_script("train.py", "resume=run", "trust=support", cwd=tmp_path).status == 0
     assert not list((tmp_path / "run").rglob(".*"))
     assert_same(tmp_path / "run", whole("rarely"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kilobytes", [64, 128, 256, 384])
+def test_a_full_disk_is_one_line_and_training_resumes_when_there_is_room(kilobytes, whole, tmp_path):
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(disk)]
+    if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
+        pytest.skip("this user may not mount a disk")
+    try:
+        log = tmp_path / "log"
+        ended = fork_script("train.py", *arguments("epochs"), "hydra.run.dir=disk/run", cwd=tmp_path, log=log)
+        lines = log.read_text(encoding="utf-8").splitlines()
+        assert (ended, len(lines)) == (1, 1), lines
+        assert "No space left on device; earlier files are intact: make room, and resume the run" in lines[0]
+        last = disk / "run" / "checkpoints" / "last.ckpt"
+        if last.exists():
+            torch.load(last, weights_only=True)
+        subprocess.run(["mount", "-o", "remount,size=64m", str(disk)], check=True)
+        again = ["resume=disk/run"] if (disk / "run" / "config.yaml").is_file() else None
+        given = again or [*arguments("epochs"), "hydra.run.dir=disk/run"]
+        assert call_script("train.py", *given, cwd=tmp_path).status == 0
+        assert_same(disk / "run", whole("epochs"))
+        assert not list((disk / "run").rglob(".*"))
+    finally:
+        subprocess.run(["umount", str(disk)], check=True)
 
 
 def test_a_run_that_moved_goes_on_where_it_stands(whole, tmp_path):

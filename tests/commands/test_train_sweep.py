@@ -1,6 +1,7 @@
 """The same sweep again in its folder: what is done is left alone, the rest is done, and nothing is done twice."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -13,7 +14,7 @@ from hydra import compose, initialize_config_dir
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import setup_globals
 from support.killing import kill
-from support.scripts import ROOT, TINY, TINY_MODEL, call_script, fork_script, results
+from support.scripts import ROOT, TINY, TINY_MODEL, call_script, fork_script, forked, results, run_script
 
 from unrolled.configuration.values import register_resolvers
 from unrolled.training.ranks import run_ranks
@@ -47,6 +48,16 @@ def test_a_sweep_killed_in_its_second_job_is_completed(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_sweep_submitted_twice_is_refused_with_who_trains_there(tmp_path):
+    sweep = [*SWEEP, *kill(tmp_path, 3, "on_train_batch_start", "SIGSTOP")]
+    with forked("train.py", *sweep, cwd=tmp_path) as first:
+        os.waitpid(first, os.WUNTRACED)  # it holds its first job's folder
+        refused = call_script("train.py", *sweep, cwd=tmp_path)
+    assert (refused.status, len(refused.stderr.splitlines())) == (2, 1)
+    assert f"{ONE}: process {first} on {os.uname().nodename} has been at it since" in refused.stderr
+
+
+@pytest.mark.slow
 def test_a_failed_job_is_trained_anew(tmp_path):
     again = [*SWEEP, *kill(tmp_path, 8, "on_train_batch_start", "Failed", seed=1)]
     with pytest.raises(ValueError, match="by a test"):
@@ -56,6 +67,17 @@ def test_a_failed_job_is_trained_anew(tmp_path):
     assert [results(tmp_path / "jobs" / job)["status"] for job in (ONE, TWO)] == ["completed", "completed"]
     provenance = json.loads((tmp_path / "jobs" / ONE / "provenance.json").read_text(encoding="utf-8"))
     assert "resumed" not in provenance
+
+
+@pytest.mark.slow
+def test_a_mistake_in_the_data_is_said_once_by_two_processes(tmp_path):
+    for name, lines in {"a": "x y\n" * 9, "b": "X\n" * 8}.items():
+        (tmp_path / name).write_text(lines)
+    data = ["data=parallel_text", *(f"data.{split}=[a,b]" for split in ("train", "val", "test"))]
+    given = [*data, "logger=csv", "hardware=ddp_cpu", "hydra.run.dir=run"]
+    done = run_script("train.py", *given, cwd=tmp_path, status=2)
+    assert done.stderr.count("has 9 lines") == 1
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.slow

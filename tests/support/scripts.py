@@ -4,6 +4,7 @@ import io
 import json
 import os
 import runpy
+import signal
 import subprocess
 import sys
 import warnings
@@ -101,21 +102,40 @@ def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "")
     return Called(status, out.buffer.getvalue().decode(), err.getvalue())
 
 
-def fork_script(script: str, *arguments: str, cwd: Path) -> int:
+def fork_script(script: str, *arguments: str, cwd: Path, log: Path | None = None) -> int:
     """Run src/``script`` in a process of its own, which begins as a copy of this one; returns how that ended.
 
-    As `call_script`, for scripts that signals end. A status, or the number of a signal with a minus.
+    As `call_script`, for scripts that signals end. A status, or the number of a signal with a minus. log: gets what the
+    script wrote to standard error.
     """
+    return os.waitstatus_to_exitcode(os.waitpid(_fork(script, *arguments, cwd=cwd, log=log), 0)[1])
+
+
+@contextmanager
+def forked(script: str, *arguments: str, cwd: Path) -> Iterator[int]:
+    """The id of a process that begins as `fork_script`'s does, and is killed after the block."""
+    process = _fork(script, *arguments, cwd=cwd)
+    try:
+        yield process
+    finally:
+        os.kill(process, signal.SIGKILL)
+        os.waitpid(process, 0)
+
+
+def _fork(script: str, *arguments: str, cwd: Path, log: Path | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12, of threads: the copy has none
         process = os.fork()
     if process == 0:
         status = 70
         try:
-            status = call_script(script, *arguments, cwd=cwd).status
+            done = call_script(script, *arguments, cwd=cwd)
+            if log is not None:
+                log.write_text(done.stderr, encoding="utf-8")
+            status = done.status
         finally:
             os._exit(status)
-    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+    return process
 
 
 def write_pair(folder: Path, name: str, source: Sequence[str], target: Sequence[str]) -> str:
