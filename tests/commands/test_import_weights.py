@@ -180,3 +180,37 @@ def test_mistakes_end_with_one_line_and_no_run(options, message, tmp_path):
     (line,) = done.stderr.splitlines()
     assert message in line
     assert not (tmp_path / "run").exists()
+
+
+class Harm:
+    """Pickled, it makes a file where somebody opens it."""
+
+    def __reduce__(self):
+        return open, ("harm", "w")
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"ff_logit_b": np.array([Harm()] * 19)}, "ff_logit_b holds pickled objects, which are never opened"),
+        ({"harm": np.array([Harm()])}, "there is a parameter harm, which neither"),
+        ({"Wemb": np.full((17, 5), np.nan)}, "Wemb holds NaN or infinity"),
+        ({"decoder_U": np.ones((7, 13))}, "decoder_U has the shape (7, 13), not (7, 14)"),
+        ({"decoder_U": None}, "there is no decoder_U;"),
+    ],
+)
+def test_a_hostile_archive_is_one_line_and_runs_nothing(changed, message, tmp_path):
+    parameters = checkpoint() | changed
+    write(tmp_path, {name: array for name, array in parameters.items() if array is not None})
+    done = call_script("import_weights.py", *IMPORT, "to=run", cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    (line,) = done.stderr.splitlines()
+    assert message in line
+    assert not (tmp_path / "harm").exists()
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_second_pickled_copy_of_the_weights_is_not_opened(tmp_path):
+    write(tmp_path, checkpoint(), zipped_params=np.array([Harm()]))
+    assert call_script("import_weights.py", *IMPORT, "to=run", cwd=tmp_path).status == 0
+    assert not (tmp_path / "harm").exists()

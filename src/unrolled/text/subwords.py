@@ -12,7 +12,7 @@ from unrolled.errors import UserError
 from unrolled.files import write_bytes
 from unrolled.text.lines import read_lines
 from unrolled.text.tokenizer import LONG_WORD, SPACE, WordTokenizer
-from unrolled.text.tokens import BOS, EOS, PAD, SPECIALS, split_words
+from unrolled.text.tokens import SILENT, SPECIALS, split_words
 
 JOINER = "@@"
 END = "</w>"  # of a word, in the codes
@@ -93,9 +93,8 @@ class SubwordTokenizer(WordTokenizer):
         """How each id is written, as SentencePiece does: U+2581 marks the beginning of a word, and there is no @@."""
         written, begins = [], True
         for token, piece in zip(ids, super().pieces(ids), strict=True):
-            special = token in (PAD, BOS, EOS)
-            written.append(piece if special else SPACE * begins + piece.removesuffix(JOINER))
-            begins = special or not piece.endswith(JOINER)
+            written.append(piece if token in SILENT else SPACE * begins + piece.removesuffix(JOINER))
+            begins = not piece.endswith(JOINER)
         return written
 
     @override
