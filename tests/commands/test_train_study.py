@@ -66,6 +66,27 @@ def test_a_diverged_run_is_a_failed_trial(tmp_path):
     assert results(run)["status"] == "diverged"
 
 
+@pytest.mark.slow
+def test_a_poor_trial_ends_early_and_is_kept(tmp_path):
+    early = ["hydra.sweeper.pruner.n_startup_trials=1", "hydra.sweeper.pruner.n_warmup_steps=0"]
+    options = ["optimizer.lr=choice(1e-2,1e-7)", "trainer.max_epochs=2", *early]
+    assert search(tmp_path, *options, trials=5).status == 0
+    trials = study(tmp_path / "study").trials
+    states = {(trial.state.name, trial.params["optimizer.lr"]) for trial in trials[1:]}
+    assert ("COMPLETE", 1e-2) in states
+    assert ("PRUNED", 1e-7) in states
+    runs = [results(run.parent) for run in sorted((tmp_path / "study").glob("*/results.json"))]
+    assert [run["status"] for run in runs] == [
+        {"COMPLETE": "completed", "PRUNED": "pruned"}[trial.state.name] for trial in trials
+    ]
+    assert {run["epochs"] for run in runs if run["status"] == "pruned"} <= {0, 1}
+    assert all(not (run / "weights.safetensors").exists() for run in (tmp_path / "study").glob("*") if
+               (run / "results.json").exists() and results(run)["status"] == "pruned")  # fmt: skip
+    before = [run.read_bytes() for run in sorted((tmp_path / "study").glob("*/results.json"))]
+    assert search(tmp_path, *options, trials=5).status == 0
+    assert [run.read_bytes() for run in sorted((tmp_path / "study").glob("*/results.json"))] == before
+
+
 def test_what_is_given_is_not_searched(tmp_path):
     """The space of conf/sweep/optuna.yaml, but for an option on the command line."""
     options = [option for option in BASE if not option.startswith("model.encoder_size")]

@@ -233,6 +233,6 @@ def test_a_study_of_an_older_optuna_is_one_line(tmp_path):
     study = Study(tmp_path / "study", rate)
     study.sweep(*SPACE, trials=1)
     with sqlite3.connect(tmp_path / "study" / "study.db") as tables:
-        tables.execute("update version_info set schema_version = 11")
+        tables.execute("update alembic_version set version_num = 'v2.6.0.a'")
     with pytest.raises(UserError, match="optuna storage upgrade --storage sqlite:///"):
         study.sweep(*SPACE, trials=2)

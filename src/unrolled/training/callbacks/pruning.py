@@ -5,6 +5,7 @@ from typing import Any
 
 import lightning
 from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.trainer.states import TrainerFn
 
 from unrolled.training.merit import MERIT
 
@@ -28,7 +29,7 @@ class EndPoorTrial(Callback):
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
         """Report, and end if the search says so."""
-        if trainer.sanity_checking or not trainer.fitting:  # type: ignore[attr-defined]
+        if trainer.sanity_checking or trainer.state.fn != TrainerFn.FITTING:
             return
         self._validations += 1
         ends = False
