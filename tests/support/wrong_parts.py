@@ -1,6 +1,7 @@
-"""Attention with GRU, wrong in one line each; a wrong decoder and language models: what `conformance` must catch.
+"""Attention with GRU, wrong in one line each; a wrong decoder and language model: what `conformance` must catch.
 
-`PYTHONPATH=src:tests python tests/support/wrong_parts.py` tries every promise on each and prints which are broken.
+`PYTHONPATH=src:tests python tests/support/wrong_parts.py` prints the promise about each fault and the smallest case
+that shows it; with the argument `all`, every promise that it breaks.
 """
 
 from functools import partial
@@ -230,15 +231,15 @@ def language_model(kind):
 
 
 if __name__ == "__main__":
+    import sys
+
     from support.subjects import with_attention
-    from unrolled.conformance.promises import outcomes
+    from unrolled.conformance.promises import PROMISES, outcomes
 
     torch.set_num_threads(1)
     for kind, expected in WRONG_ATTENTIONS.items():
+        tried = [each for each in PROMISES if each.__name__ == expected or "all" in sys.argv]
         options = {"sharpness": 1.0} if kind is IdleOption else {}
-        broken = [each for each in outcomes(with_attention(partial(kind, size=64, **options))) if each.kept is False]
-        assert expected in {each.promise.__name__ for each in broken}, kind
-        shown = {each.name: each.why for each in broken}
-        first = expected.replace("_", " ")
-        also = ", ".join(name for name in shown if name != first)
-        print(f"| {kind.__doc__} | {first} | {shown[first]} | {also} |", flush=True)
+        for outcome in outcomes(with_attention(partial(kind, size=64, **options)), tried):
+            if outcome.kept is False:
+                print(f"| {kind.__doc__} | {outcome.name} | {outcome.why} |", flush=True)

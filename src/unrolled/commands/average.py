@@ -18,6 +18,7 @@ from pathlib import Path
 from omegaconf import DictConfig
 
 from unrolled.configuration.command import command
+from unrolled.configuration.load import tokenizers_of
 from unrolled.configuration.values import read_config
 from unrolled.errors import check_choice
 from unrolled.files import write_text
@@ -29,18 +30,18 @@ from unrolled.runs.weights import (
     weights_of,
     written_vocabularies,
 )
-from unrolled.text.tokenizer import fingerprint, load_tokenizers, save_tokenizers
+from unrolled.text.tokenizer import fingerprint, save_tokenizers
 
 
 @command("average")
 def main(config: DictConfig) -> None:
     check_choice("which", config.which, ("best", "last"))
-    read_config(config.run)
+    trained = read_config(config.run)
     run = Path(config.run)
     kept = run / "checkpoints" / "kept"
     steps = choose(kept, config.which, config.number)
     folder = run / f"average-{config.which}-{config.number}"
-    tokenizers = load_tokenizers(run / "tokenizer")
+    tokenizers = tokenizers_of(trained, run)
     save_tokenizers(folder / "tokenizer", *tokenizers)
     vocabularies = fingerprint(*tokenizers)
     check_vocabularies(run, written_vocabularies(run), vocabularies)

@@ -137,12 +137,18 @@ def _load(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tok
     """Configuration, trained model, and the tokenizers of source and target."""
     config = read_config(run)
     folder = Path(str(run))
-    source_tokenizer, target_tokenizer = load_tokenizers(folder / "tokenizer")
+    source_tokenizer, target_tokenizer = tokenizers_of(config, folder)
     source_vocabulary = None if source_tokenizer is None else source_tokenizer.size
     with reading(folder / CONFIG):
         model = build_model(config, source_vocabulary=source_vocabulary, target_vocabulary=target_tokenizer.size)
     load_weights(model, folder, fingerprint(source_tokenizer, target_tokenizer))
     return config, model, source_tokenizer, target_tokenizer
+
+
+def tokenizers_of(config: DictConfig, folder: Path) -> tuple[Tokenizer | None, Tokenizer]:
+    """The tokenizers in the run ``folder`` with the configuration ``config``."""
+    choice = instantiate(config.get("tokenizer"))
+    return load_tokenizers(folder / "tokenizer", getattr(choice, "load", None))
 
 
 def _device(name: str) -> str:

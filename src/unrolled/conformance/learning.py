@@ -170,15 +170,18 @@ def _others(value: Any) -> Iterator[Any]:
 
 
 def _changes(subject: Subject, option: _Option, other: Any) -> bool | None:
-    """Whether ``other`` as the value of ``option`` changes anything; None if it cannot be that."""
-    try:
-        changed = _everything(_with(subject, option, other))
-    except (UserError, ValueError, AssertionError, TypeError, RuntimeError):
-        return None
-    plain = _everything(subject)
-    if [tensor.shape for tensor in plain] != [tensor.shape for tensor in changed]:
-        return True
-    return any(difference(one, another) > 0 for one, another in zip(plain, changed, strict=True))
+    """Whether ``other`` as the value of ``option`` changes anything, perhaps under dropout; None if it is refused."""
+    for dropout in (0.0, 0.5):
+        try:
+            changed = _everything(_with(subject, option, other), dropout)
+        except (UserError, ValueError, AssertionError, TypeError, RuntimeError):
+            return None
+        plain = _everything(subject, dropout)
+        if [tensor.shape for tensor in plain] != [tensor.shape for tensor in changed]:
+            return True
+        if any(difference(one, another) > 0 for one, another in zip(plain, changed, strict=True)):
+            return True
+    return False
 
 
 def _with(subject: Subject, option: _Option, other: Any) -> Subject:
@@ -203,10 +206,10 @@ def _set(build: "partial[Any]", way: list[str], other: Any) -> "partial[Any]":
     return partial(made, **build.keywords | {name: other})
 
 
-def _everything(subject: Subject) -> list[Tensor]:
+def _everything(subject: Subject, dropout: float) -> list[Tensor]:
     """Initial values, predictions in training and in evaluation, and gradients."""
     torch.manual_seed(3)
-    model = subject.initial().double()
+    model = subject.initial(dropout=dropout).double()
     found = [value.detach().clone() for value in model.state_dict().values()]
     randomised(model, seed=4)
     for training in (False, True):

@@ -68,13 +68,13 @@ class Subject:
         """
         return randomised(self.initial(sizes).double(), seed).eval()
 
-    def initial(self, sizes: Iterable[Sizes] = SMALL) -> nn.Module:
-        """The same with its own initial values, in float32."""
+    def initial(self, sizes: Iterable[Sizes] = SMALL, dropout: float = 0.0) -> nn.Module:
+        """The same with its own initial values, in float32, and with ``dropout`` wherever it has any."""
 
         def make(chosen: Sizes) -> nn.Module:
-            attention = None if self.attention is None else _small(self.attention, chosen)
+            attention = None if self.attention is None else _small(self.attention, chosen, dropout)
             words = {"source_vocabulary": SOURCE_WORDS, "target_vocabulary": TARGET_WORDS}
-            model: nn.Module = _small(self.model, chosen)(**words, attention=attention)
+            model: nn.Module = _small(self.model, chosen, dropout)(**words, attention=attention)
             return model
 
         return _first_that_fits(make, sizes)
@@ -118,12 +118,12 @@ def _first_that_fits(make: Callable[[Sizes], Made], sizes: Iterable[Sizes]) -> M
     return make(last)
 
 
-def _small(build: "partial[Any]", sizes: Sizes) -> "partial[Any]":
-    """``build`` with ``sizes`` in place of its own, without dropout."""
+def _small(build: "partial[Any]", sizes: Sizes, dropout: float = 0.0) -> "partial[Any]":
+    """``build`` with ``sizes`` and ``dropout`` in place of its own."""
     known = {"embedding_size": sizes.embedding, "encoder_size": sizes.encoder, "size": sizes.size}
     known |= {"decoder_size": sizes.decoder, "hidden_size": sizes.decoder}
     changed: dict[str, Any] = {name: known.get(name, sizes.other) for name in build.keywords if name.endswith("size")}
-    changed |= {name: 0.0 for name in build.keywords if name.endswith("dropout")}
+    changed |= {name: dropout for name in build.keywords if name.endswith("dropout")}
     return partial(build, **changed)
 
 

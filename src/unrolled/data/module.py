@@ -23,7 +23,7 @@ from unrolled.data.store import TokenStore
 from unrolled.errors import POSITIVE_WHOLE, UserError, check
 from unrolled.files import clean
 from unrolled.text.lines import check_same_length, count_lines, unequal
-from unrolled.text.tokenizer import SentencePiece, Tokenizer, Words, fingerprint, load_tokenizers, save_tokenizers
+from unrolled.text.tokenizer import Tokenizer, TokenizerChoice, fingerprint, load_tokenizers, save_tokenizers
 from unrolled.text.tokens import EOS, LONGEST
 
 log = logging.getLogger(__name__)
@@ -52,7 +52,7 @@ class DataModule(lightning.LightningDataModule):
         self,
         *,
         corpus: Corpus,
-        tokenizer: SentencePiece | Words,
+        tokenizer: TokenizerChoice,
         cache: str | Path,
         max_tokens: int,
         max_length: int,
@@ -69,7 +69,7 @@ class DataModule(lightning.LightningDataModule):
             check(f"data.{name}", size, POSITIVE_WHOLE)
         if max_sentences is not None:
             check("data.max_sentences", max_sentences, POSITIVE_WHOLE)
-        self._tokenizer = tokenizer
+        self._tokenizer, self._load = tokenizer, getattr(tokenizer, "load", None)
         self._cache = Path(cache)
         self.text = CorpusText(corpus, self._cache)
         self._max_tokens, self._max_length, self._max_sentences = max_tokens, max_length, max_sentences
@@ -117,7 +117,7 @@ class DataModule(lightning.LightningDataModule):
                 else:
                     check_same_length(files.source, files.target)
             kept.keep(folder, lambda partial: save_tokenizers(partial, *self._train_tokenizers()))
-        source_tokenizer, target_tokenizer = load_tokenizers(folder)
+        source_tokenizer, target_tokenizer = load_tokenizers(folder, self._load)
         for files in self.text.files.values():
             if files.source is not None and source_tokenizer is not None:
                 self._write_ids(files.source, source_tokenizer)
@@ -145,7 +145,7 @@ class DataModule(lightning.LightningDataModule):
         """Open what `prepare_data` made. UserError: nothing survives the length filter."""
         if self._stores:
             return
-        self.source_tokenizer, self.target_tokenizer = load_tokenizers(self._tokenizer_folder)
+        self.source_tokenizer, self.target_tokenizer = load_tokenizers(self._tokenizer_folder, self._load)
         for split, files in self.text.files.items():
             target = TokenStore.open(self._store_path(files.target, self.target_tokenizer))
             source = None

@@ -9,7 +9,7 @@ import logging
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -72,6 +72,22 @@ class Tokenizer(Protocol):
 
     def save(self, folder: Path) -> None:
         """Write the tokenizer into ``folder``, from which `load_tokenizer` reads it."""
+
+
+class TokenizerChoice(Protocol):
+    """What ``tokenizer=`` chooses: how tokenizers are trained. A dataclass, as its repr is part of the cache's key.
+
+    One whose tokenizers are not of this file also has ``load(folder) -> Tokenizer``, the inverse of their ``save``.
+    """
+
+    @property
+    def joint(self) -> bool:
+        """Whether source and target have one vocabulary."""
+        ...
+
+    def train(self, paths: Sequence[Path]) -> Tokenizer:
+        """A tokenizer for the text of all ``paths``."""
+        ...
 
 
 class SentencePieceTokenizer:
@@ -208,14 +224,20 @@ def at_spaces(line: str) -> list[str]:
     return [*parts, line[start:]]
 
 
-def load_tokenizer(folder: Path) -> Tokenizer:
-    """The tokenizer in ``folder``, of whichever kind. UserError if there is none, or a damaged one."""
+Load = Callable[[Path], Tokenizer]
+"""From the folder that `Tokenizer.save` wrote to the tokenizer: of a kind that is not in this file."""
+
+
+def load_tokenizer(folder: Path, load: Load | None = None) -> Tokenizer:
+    """The tokenizer in ``folder``, of whichever kind, or by ``load``. UserError if there is none, or a damaged one."""
     from unrolled.text.subwords import SubwordTokenizer  # which is a kind of `WordTokenizer`
 
     for kind in (SentencePieceTokenizer, WordTokenizer, SubwordTokenizer):
         if (folder / kind.FILE).exists():
             with reading(folder / kind.FILE):
                 return kind.load(folder)
+    if load is not None and folder.is_dir():
+        return load(folder)
     raise UserError(f"{folder}: there is no tokenizer; give a folder that training has written")
 
 
@@ -226,10 +248,10 @@ def save_tokenizers(folder: Path, source: Tokenizer | None, target: Tokenizer) -
     target.save(folder / "target")
 
 
-def load_tokenizers(folder: Path) -> tuple[Tokenizer | None, Tokenizer]:
+def load_tokenizers(folder: Path, load: Load | None = None) -> tuple[Tokenizer | None, Tokenizer]:
     """Source (None for monolingual text) and target tokenizer, the same object if they are joint."""
-    target = load_tokenizer(folder / "target")
-    source = load_tokenizer(folder / "source") if (folder / "source").is_dir() else None
+    target = load_tokenizer(folder / "target", load)
+    source = load_tokenizer(folder / "source", load) if (folder / "source").is_dir() else None
     if source is not None and source.sha256 == target.sha256:
         source = target
     return source, target
