@@ -5,10 +5,12 @@ python tests/test_way_to_the_loss.py     writes both lists anew
 
 import sys
 import tempfile
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from unittest.mock import patch
 
 import pytest
+import torch
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "src"), str(Path(__file__).resolve().parent)]
@@ -25,6 +27,7 @@ BEGIN, END = "<!-- the way: python tests/test_way_to_the_loss.py -->", "<!-- end
 README, ARCHITECTURE = ROOT / "README.md", ROOT / "docs" / "architecture.md"
 FILES, NAMES = 14, 20
 """The most that a reader should have to open, and to hold, up to the loss."""
+FILES_TO_THE_HYPOTHESIS, NAMES_TO_THE_HYPOTHESIS = 16, 28
 
 
 def to_the_loss(folder: Path, *, plainly: bool) -> Watch:
@@ -47,10 +50,18 @@ def to_the_loss(folder: Path, *, plainly: bool) -> Watch:
     return watched(("api/training_job.py", "train_in"), "Objective.training_step", "Translator.__init__", run)
 
 
-def to_the_hypothesis(folder: Path, run: Path) -> Watch:
-    """Of one line through translate.py."""
-    way = ("commands/translate.py", "main"), "TrainedTranslator.translations", "Translator.__init__"
-    return watched(*way, lambda: call_script("translate.py", f"run={run}", cwd=folder, text="a b c\n"))
+def to_the_hypothesis(folder: Path, run: Path, *, plainly: bool) -> Watch:
+    """Of one line through translate.py, to the search for it; ``plainly``: as `to_the_loss`."""
+
+    def translate() -> None:
+        frozen = patch("unrolled.search.frozen_weights.frozen", lambda models: nullcontext())
+        tanh = [patch(f"unrolled.models.{module}.tanh", torch.tanh) for module in ("attention", "cells", "readout")]
+        with ExitStack() as patches:
+            for each in [frozen, *tanh] if plainly else []:
+                patches.enter_context(each)
+            call_script("translate.py", f"run={run}", cwd=folder, text="a b c\n")
+
+    return watched(("commands/translate.py", "main"), "BeamSearch.nbest", "Translator.__init__", translate)
 
 
 def counted(what: str, watch: Watch) -> None:
@@ -79,9 +90,19 @@ def test_what_trains_is_the_same_way_with_fast_beside_it(tmp_path):
 
 @pytest.mark.slow
 def test_the_page_on_architecture_has_the_way_to_the_hypothesis(trained, tmp_path):
-    watch = to_the_hypothesis(tmp_path, trained)
-    counted("to the hypothesis", watch)
+    watch = to_the_hypothesis(tmp_path, trained, plainly=True)
+    counted("to the hypothesis, by the definitions", watch)
     assert between(ARCHITECTURE, BEGIN, END) == watch.listed()
+    assert len(watch.way) <= FILES_TO_THE_HYPOTHESIS
+    assert watch.names <= NAMES_TO_THE_HYPOTHESIS
+
+
+@pytest.mark.slow
+def test_what_translates_is_the_same_way_with_fast_and_frozen_weights(trained, tmp_path):
+    watch = to_the_hypothesis(tmp_path, trained, plainly=False)
+    counted("to the hypothesis, as it runs", watch)
+    more = {file for file in watch.way if f"| `{file}` |" not in between(ARCHITECTURE, BEGIN, END)}
+    assert {file for file in more if not file.startswith("models/fast/")} == {"search/frozen_weights.py"}
 
 
 def _renew(path: Path, watch: Watch) -> None:
@@ -94,8 +115,10 @@ if __name__ == "__main__":
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         plain, fast = to_the_loss(folder, plainly=True), to_the_loss(folder, plainly=False)
-        hypothesis = to_the_hypothesis(folder, folder / "run")
-        for what, watch in {"definitions": plain, "as it runs": fast, "hypothesis": hypothesis}.items():
-            counted(what, watch)
+        hypothesis, translated = (to_the_hypothesis(folder, folder / "run", plainly=way) for way in (True, False))
+        counted("to the loss, by the definitions", plain)
+        counted("to the loss, as it runs", fast)
+        counted("to the hypothesis, by the definitions", hypothesis)
+        counted("to the hypothesis, as it runs", translated)
         _renew(README, plain)
         _renew(ARCHITECTURE, hypothesis)

@@ -45,7 +45,7 @@ def metrics(run):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    done = call_script("train.py", *SHORT, TWO, "hydra.run.dir=run", cwd=folder)
+    done = call_script("train.py", *SHORT, TWO, "hydra.run.dir=run", cwd=folder, drawings=True)
     assert done.status == 0, done.stderr
     return folder / "run"
 

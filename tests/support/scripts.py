@@ -9,7 +9,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import chdir, contextmanager, redirect_stderr, redirect_stdout
+from contextlib import chdir, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -73,10 +73,10 @@ class Called(NamedTuple):
     stderr: str
 
 
-def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "") -> Called:
+def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "", drawings: bool = False) -> Called:
     """Run src/``script`` as `run_script` does, but inside this process: seconds quicker. An error is raised.
 
-    Without the log, which pytest keeps, and `without_drawings`; the fixture ``trained`` has both.
+    Without the log, which pytest keeps, and `without_drawings` unless they are asked for; ``trained`` has both.
     """
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     status = 0
@@ -86,7 +86,7 @@ def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "")
             sys, "stdin", io.TextIOWrapper(io.BytesIO(text if isinstance(text, bytes) else text.encode()), "utf-8")
         ),
         patch.dict(os.environ, {"NETRC": os.devnull, "UNROLLED_CACHE": str(cwd / "cache")}),
-        without_drawings(),
+        nullcontext() if drawings else without_drawings(),
         patch.object(Hydra, "get_mode", _mode),
         chdir(cwd),
         redirect_stdout(out),

@@ -32,7 +32,13 @@ def load_translator(config: DictConfig) -> TrainedTranslator:
     """
     runs = run_folders(config)
     device = _device(config.device)
-    members, targets = zip(*(_load_member(run, device) for run in runs), strict=True)
+    members, targets = [], []
+    for run in runs:
+        trained, model, source_tokenizer, target_tokenizer = _load(run)
+        if not isinstance(model, Translator) or source_tokenizer is None:
+            raise UserError(f"run={run}: model={trained.choices.model} is a language model; name a translator's run")
+        members.append(Member(model.to(device).eval(), source_tokenizer))
+        targets.append(target_tokenizer)
     for run, target in zip(runs, targets, strict=True):
         if target.sha256 != targets[0].sha256:
             raise UserError(
@@ -40,7 +46,7 @@ def load_translator(config: DictConfig) -> TrainedTranslator:
                 "same data with the same tokenizer=..."
             )
     translator = TrainedTranslator(
-        members=members,
+        members=tuple(members),
         target_tokenizer=targets[0],
         search=Greedy(),
         mean=instantiate(config.ensemble),
@@ -124,13 +130,6 @@ def load_ngrams(run: str) -> tuple[NgramLanguageModel, Tokenizer]:
 def load_trained(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tokenizer]:
     """Configuration, trained model of any kind, and the tokenizers of source and target, of the run folder ``run``."""
     return _load(run)
-
-
-def _load_member(run: str | None, device: str) -> tuple[Member, Tokenizer]:
-    config, model, source_tokenizer, target_tokenizer = _load(run)
-    if not isinstance(model, Translator) or source_tokenizer is None:
-        raise UserError(f"run={run}: model={config.choices.model} is a language model; name a translator's run")
-    return Member(model.to(device).eval(), source_tokenizer), target_tokenizer
 
 
 def _load(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tokenizer]:

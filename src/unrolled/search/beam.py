@@ -107,7 +107,8 @@ def beam_search(
         continuations = (log_probability.unsqueeze(2) + following.unflatten(0, (-1, width))).flatten(1)
         log_probability, index = _best(continuations, beam_size)
         parent, word = index // following.shape[1], candidates.reshape(len(live), -1).gather(1, index)
-        words = torch.cat([_reorder(words, parent), word.unsqueeze(2)], dim=2)
+        before = words.gather(1, parent.unsqueeze(2).expand(-1, -1, words.shape[2]))
+        words = torch.cat([before, word.unsqueeze(2)], dim=2)
         length = limits.new_tensor(words.shape[2])
 
         exists, at_limit = log_probability.isfinite(), limits[live] <= length
@@ -165,11 +166,6 @@ def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
             index[tied] = (above | (level & first)).nonzero()[:, 1].view(-1, count)
     greatest, order = values.gather(1, index).sort(dim=1, descending=True, stable=True)
     return greatest, index.gather(1, order)
-
-
-def _reorder(words: Tensor, parent: Tensor) -> Tensor:
-    """The ``words (L, K', length)`` of each hypothesis' ``parent (L, K)``: ``(L, K, length)``."""
-    return words.gather(1, parent.unsqueeze(2).expand(-1, -1, words.shape[2]))
 
 
 def _harvest(
