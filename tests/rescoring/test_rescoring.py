@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from unrolled.errors import UserError
 from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics, translation_scores
-from unrolled.rescoring.choose import best, rescored, tuned, with_figure
+from unrolled.rescoring.choose import best, rescored, tuned, with_feature
 from unrolled.rescoring.mert import Candidates, chosen, envelope, line_search, quality_of, tune
 from unrolled.rescoring.nbest import Entry, format_entry, parse_nbest
 
@@ -20,7 +20,7 @@ JUDGED = [-6.0, -3.0, -2.0, -4.0, -1.0]
 
 
 def test_a_list_worked_out_by_hand():
-    lists = with_figure(parse_nbest(BY_HAND, "hand"), "lm", JUDGED)
+    lists = with_feature(parse_nbest(BY_HAND, "hand"), "lm", JUDGED)
     assert [len(entries) for entries in lists] == [2, 3]  # no hypothesis dropped, no last sentence forgotten
     ordered = rescored(lists, {"logp": 1, "lm": 0.5})
     assert [[(e.text, e.score) for e in entries] for entries in ordered] == [
@@ -44,7 +44,7 @@ def test_a_written_list_reads_the_same():
         (["0 ||| a ||| logp=nan ||| 1"], "f:1: this is no entry"),
         ([BY_HAND[0], "2 ||| a ||| logp=-2 ||| 1"], "f:2: sentence 2 after sentence 0"),
         ([*BY_HAND, BY_HAND[0]], "f:6: sentence 0 after sentence 1"),
-        ([BY_HAND[0], "0 ||| a ||| lm=-2 ||| 1"], "f:2: figures lm, but above logp"),
+        ([BY_HAND[0], "0 ||| a ||| lm=-2 ||| 1"], "f:2: features lm, but above logp"),
     ],
 )
 def test_a_damaged_list_is_refused_with_its_line(lines, message):
@@ -56,8 +56,8 @@ def test_names_of_figures_are_checked():
     lists = parse_nbest(BY_HAND, "f")
     for name, message in (("logp", "already"), ("l m", "letters")):
         with pytest.raises(UserError, match=message):
-            with_figure(lists, name, JUDGED)
-    with pytest.raises(UserError, match=r"weights\.lgp: there is no such figure; did you mean logp\?"):
+            with_feature(lists, name, JUDGED)
+    with pytest.raises(UserError, match=r"weights\.lgp: there is no such feature; did you mean logp\?"):
         rescored(lists, {"lgp": 1.0})
     with pytest.raises(UserError, match="give a number"):
         rescored(lists, {"logp": "much"})

@@ -10,7 +10,7 @@ Examples:
     python src/rescore.py nbest=lists.lm reference=val.de
     python src/rescore.py nbest=lists.lm weights='{logp: 1, lm: 0.2}' > test.de
 
-The first form adds a figure to the lists, the second finds weights, the third prints the best translations.
+The first form adds a feature to the lists, the second finds weights, the third prints the best translations.
 """
 
 import logging
@@ -21,7 +21,7 @@ from omegaconf import DictConfig
 from unrolled.configuration.command import command
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError, check_choice
-from unrolled.rescoring.choose import best, rescored, tuned, with_figure, word_count
+from unrolled.rescoring.choose import best, rescored, tuned, with_feature, word_count
 from unrolled.rescoring.nbest import Entry, format_entry, parse_nbest
 from unrolled.text.lines import read_lines, unequal
 
@@ -35,9 +35,9 @@ def main(config: DictConfig) -> None:
     check_choice("output", config.output, ("best", "nbest"))
     lists = parse_nbest(read_lines(config.nbest), config.nbest)
     if "words" not in lists[0][0].features:
-        lists = with_figure(lists, "words", [word_count(entry.text) for entries in lists for entry in entries])
+        lists = with_feature(lists, "words", [word_count(entry.text) for entries in lists for entry in entries])
     for name, run in (config.scorers or {}).items():
-        lists = with_figure(lists, name, judgements(lists, run, config))
+        lists = with_feature(lists, name, judgements(lists, run, config))
         log.info("scorers.%s: %s translations scored", name, f"{sum(map(len, lists)):,}")
     if config.reference is not None:
         references = list(read_lines(config.reference))

@@ -37,7 +37,10 @@ MOVED = {
 }
 """The former and the present name of a ``_target_`` within the package."""
 
-GONE = {"training.callbacks.divergence.StopWhenDiverged": {"every"}}
+GONE = {
+    "data.corpus.ParallelText": {"source_language", "target_language"},
+    "training.callbacks.divergence.StopWhenDiverged": {"every"},
+}
 """Options that a class had and has no more, by its present name."""
 
 NEW: dict[str, dict[str, Any]] = {"training.callbacks.divergence.StopWhenDiverged": {"limit": 10}}

@@ -53,10 +53,7 @@ class ParallelText:
         val_alignment: str | None = None,
         test_alignment: str | None = None,
         alignment_base: int = 0,
-        source_language: str = "source",
-        target_language: str = "target",
     ) -> None:
-        self.source_language, self.target_language = source_language, target_language
         if alignment_base not in (0, 1):
             raise UserError(f"data.alignment_base={alignment_base}: give 0 or 1, the number of a sentence's first word")
         self._files = {}
@@ -90,8 +87,6 @@ class MonolingualText:
 class Reorder:
     """The synthetic corpus with gold alignments; the options are those of `reorder.Grammar`."""
 
-    source_language, target_language = "source", "target"
-
     def __init__(self, **options: object) -> None:
         self._grammar = Grammar(**options)  # type: ignore[arg-type]
 
@@ -102,8 +97,6 @@ class Reorder:
 
 class Demo:
     """English sentences from templates, German translations and gold alignments; options: `demo.draw.DemoOptions`."""
-
-    source_language, target_language = "English", "German"
 
     def __init__(self, **options: object) -> None:
         self._options = DemoOptions(**options)  # type: ignore[arg-type]

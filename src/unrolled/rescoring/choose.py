@@ -17,10 +17,10 @@ def word_count(text: str) -> float:
     return float(len(text.split()))
 
 
-def with_figure(lists: Lists, name: str, values: Sequence[float]) -> Lists:
+def with_feature(lists: Lists, name: str, values: Sequence[float]) -> Lists:
     """The lists with one more feature per entry, ``values`` in their order. UserError: a name in use or malformed."""
     if name in lists[0][0].features:
-        raise UserError(f"scorers.{name}: the lists have a figure of this name already; take another")
+        raise UserError(f"scorers.{name}: the lists have a feature of this name already; take another")
     if not name.isidentifier():
         raise UserError(f"scorers.{name}: a name is letters, digits and _")
     remaining = iter(values)
@@ -77,6 +77,6 @@ def _weights(lists: Lists, weights: Mapping[str, float]) -> Array:
     names = list(lists[0][0].features)
     for name, weight in weights.items():
         if name not in names:
-            raise UserError(f"weights.{name}: there is no such figure{nearest(name, names)}")
+            raise UserError(f"weights.{name}: there is no such feature{nearest(name, names)}")
         check(f"weights.{name}", weight, Numbers())
     return np.array([float(weights.get(name, 0.0)) for name in names])

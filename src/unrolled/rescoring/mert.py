@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 Array = NDArray[Any]
 Quality = Callable[[Array], float]
-"""Sums of statistics over all sentences -> the figure to maximise."""
+"""Sums of statistics over all sentences -> the quality to maximise."""
 
 
 _ROUNDING = 1e-9  # places nearer to each other than this (relatively) count as one: the choice between is arbitrary

@@ -39,7 +39,7 @@ def parse_nbest(lines: Iterable[str], name: str) -> list[list[Entry]]:
         number, entry = _parse(line, where)
         names = names or list(entry.features)
         if list(entry.features) != names:
-            raise UserError(f"{where}: figures {', '.join(entry.features)}, but above {', '.join(names)}")
+            raise UserError(f"{where}: features {', '.join(entry.features)}, but above {', '.join(names)}")
         if number == len(lists):
             lists.append([])
         if number != len(lists) - 1 or number < 0:
