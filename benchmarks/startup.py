@@ -107,7 +107,8 @@ SCRIPT = """
 import atexit, json, runpy, sys, time
 start = time.perf_counter()
 path, sys.argv = sys.argv[1], sys.argv[1:]
-sys.path.insert(0, path.rpartition("/")[0])
+own = path.rpartition("/")[0]
+sys.path[:] = [own, *(place for place in sys.path if not place.endswith("/src"))]  # not the tree that is installed
 runpy.run_path(path, run_name="not main")
 seconds = time.perf_counter() - start
 atexit.register(lambda: print("\\n" + json.dumps([seconds, len(sys.modules)]), file=sys.stderr))
