@@ -10,7 +10,7 @@ from support.small_models import pad
 
 from unrolled.errors import UserError
 from unrolled.imported.dl4mt import SHAPES, is_tied, read_parameters, translated
-from unrolled.imported.options import output_scale, read_options
+from unrolled.imported.nematus_options import output_scale, read_options
 from unrolled.models.attention import BahdanauAttention
 from unrolled.models.decoder import DL4MTDecoder
 from unrolled.models.readout import DeepReadout
@@ -124,7 +124,7 @@ def without(name):
         (checkpoint() | {"decoder_Wc": np.ones((6, 13))}, r"decoder_Wc has the shape \(6, 13\), not \(6, 14\) as by"),
         (checkpoint() | {"Wemb_dec": np.ones((18, 5))}, "ff_logit_W has the shape"),
         (checkpoint() | {"ff_logit_b": np.ones((1, 19))}, r"ff_logit_b has the shape \(1, 19\), not \(T\)"),
-        (checkpoint(S=2), "there are no words beside the end"),
+        (checkpoint(S=2), "there are no words but the end"),
         (without("Wemb_dec"), "without Wemb_dec both sides have one vocabulary, not 17 and 19"),
         (checkpoint() | {"ff_logit_b": np.full(19, np.nan)}, "ff_logit_b holds NaN"),
         (checkpoint() | {"ff_logit_b": np.array([None] * 19)}, "ff_logit_b holds pickled objects"),

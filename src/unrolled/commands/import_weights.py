@@ -25,7 +25,7 @@ from unrolled.errors import UserError
 from unrolled.files import write_text
 from unrolled.imported.dictionary import vocabularies
 from unrolled.imported.dl4mt import is_tied, read_parameters, translated
-from unrolled.imported.options import output_scale, read_options
+from unrolled.imported.nematus_options import output_scale, read_options
 from unrolled.inspection.snapshot import add_snapshot
 from unrolled.runs.provenance import write_provenance
 from unrolled.runs.results import write_results

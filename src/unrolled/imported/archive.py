@@ -76,9 +76,9 @@ Shapes = Mapping[str, tuple[str, ...]]
 
 
 def check_shapes(path: Path, found: Mapping[str, tuple[int, ...]], expected: Shapes) -> dict[str, int]:
-    """The sizes that the letters of ``expected`` shapes stand for ("2D": twice D). UserError: shapes that disagree.
+    """The sizes that the letters of ``expected`` shapes mean ("2D": twice D). UserError: shapes that disagree.
 
-    A letter has the size that it has where it first stands alone.
+    A letter alone has its size where it comes first.
     """
     sizes: dict[str, int] = {}
     origin: dict[str, str] = {}

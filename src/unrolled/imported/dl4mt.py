@@ -60,7 +60,7 @@ TIED = ("Wemb_dec", "ff_logit_W")
 """Absent where Nematus ties the decoder's embeddings with the encoder's, and the output layer with these."""
 
 NO_WEIGHTS = re.compile(r"decoder_c_(tt|att)|zipped_params|history_errs|uidx|adam_.*|special:.*")
-"""What may stand beside the parameters, and is not opened: a constant that the soft-max over positions cancels (c_tt),
+"""What a file may have besides, and is not opened: a constant that the soft-max over positions cancels (c_tt),
 dl4mt's pickled second copy, and the state of the training."""
 MORE = {
     r".*_(lnb|lns|ln_b|ln_s)|.*_gamma\d?": "layer normalisation",
@@ -84,7 +84,7 @@ def read_parameters(path: Path) -> tuple[dict[str, Array], dict[str, int]]:
     if "Wemb_dec" not in names and sizes["T"] != sizes["S"]:
         raise UserError(f"{path}: without Wemb_dec both sides have one vocabulary, not {sizes['S']} and {sizes['T']}")
     if min(sizes["S"], sizes["T"]) <= EOS:
-        raise UserError(f"{path}: Wemb has the shape {shapes['Wemb']}: there are no words beside the end and UNK")
+        raise UserError(f"{path}: Wemb has the shape {shapes['Wemb']}: there are no words but the end and UNK")
     return archive.read(shapes), sizes
 
 

@@ -150,7 +150,7 @@ class CGRUDecoder(Decoder):
 class DL4MTDecoder(CGRUDecoder):
     """The conditional GRU as dl4mt's gru_cond_layer and Theano-Nematus have it: REC2's bias is inside the reset gate.
 
-    (10) becomes tanh(W c_j + r_j * (U s'_j + b)), where ``CGRUDecoder`` has b beside W c_j. For imported weights.
+    (10) becomes tanh(W c_j + r_j * (U s'_j + b)), where ``CGRUDecoder`` adds b to W c_j. For imported weights.
     """
 
     def __init__(self, *, embedding_size: int, annotation_size: int, size: int, attention: Attention | None) -> None:

@@ -1,4 +1,4 @@
-"""The options that Nematus writes beside a model, model.npz.json: whether it is a model that we can express."""
+"""The options that Nematus writes with a model, model.npz.json: whether it is a model that we can express."""
 
 import json
 from pathlib import Path
