@@ -1,6 +1,7 @@
 """Where Hydra looks for configurations: also in the conf/ of installed packages and of the user, after ours."""
 
 import sys
+from typing import Any
 
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -11,7 +12,8 @@ class FurtherConf(SearchPathPlugin):
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """After the command's own."""
-        conf = sys.modules.get("unrolled.configuration.conf")
-        if conf is not None and any(each.path == str(conf.CONF) for each in search_path.get_path()):
-            for provider, folder in conf.further():
+        conf: Any = sys.modules.get("unrolled.configuration.conf")
+        further = getattr(conf, "further", None)  # an earlier version beside this one, as in a benchmark, has none
+        if further is not None and any(each.path == str(conf.CONF) for each in search_path.get_path()):
+            for provider, folder in further():
                 search_path.append(provider, f"file://{folder}")

@@ -3,6 +3,7 @@
 import logging
 import math
 import os
+import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -185,7 +186,8 @@ def value(config: DictConfig, results: dict[str, Any]) -> float:
 def interrupted(config: DictConfig) -> NoReturn:
     """KeyboardInterrupt, which ends a command with status 130, after a line on how to continue the run or sweep."""
     sweep = f"the same command and sweep.dir={config.sweep.dir}"
-    again = sweep if in_sweep() else f"train.py resume={config.run_folder}"
+    program = "unrolled train" if sys.argv[0].startswith("unrolled ") else "train.py"
+    again = sweep if in_sweep() else f"{program} resume={config.run_folder}"
     if is_first():
         log.info("interrupted; continue with %s", again)
     raise KeyboardInterrupt
