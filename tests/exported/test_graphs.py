@@ -6,8 +6,8 @@ from support.small_models import SOURCE_WORDS, TARGET_WORDS, build, build_lm
 from torch import nn
 
 from unrolled.errors import UserError
-from unrolled.exported.encoder import OnnxEncoder
 from unrolled.exported.graphs import dynamic_axes, graphs, leaves, nested
+from unrolled.exported.onnx_encoder import OnnxEncoder
 from unrolled.models.encoder import Encoder
 
 

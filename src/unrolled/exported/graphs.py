@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from unrolled.errors import UserError
-from unrolled.exported.encoder import OnnxEncoder
+from unrolled.exported.onnx_encoder import OnnxEncoder
 from unrolled.models.language_model import NeuralLanguageModel, RecurrentLanguageModel
 from unrolled.models.state import PerSentence
 from unrolled.models.translator import Translator
