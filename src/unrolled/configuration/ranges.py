@@ -233,6 +233,7 @@ OPTIONS: dict[str, Allowed] = {
     "sentences": WHOLE,
     "align": WHOLE,
     "optimize_tension": FLAG,
+    "cost": FLAG,
     "use_dropout": OneOf((True, False, None)),
 }
 """The allowed values of each option, in every configuration that has it; ``translate nbest``: only in that command."""
