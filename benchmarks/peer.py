@@ -15,7 +15,7 @@ NAME = "joeynmt"
 
 
 def applies(python: str | None, model: str, attention: str) -> bool:
-    """Its model stands beside ours that attend as Bahdanau does."""
+    """Its model is compared with ours that attend as Bahdanau does."""
     return python is not None and model in ("cgru", "bahdanau", "rnnsearch") and attention == "bahdanau"
 
 

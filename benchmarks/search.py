@@ -168,7 +168,7 @@ def against_everything(run: str, lines: list[str]) -> None:
 
 
 def keep_everything(model: Any, batch: Any, beam: int) -> object:
-    """Beam search as it is often written: no row leaves, a finished one goes on with </s> at no cost."""
+    """Beam search as it is often written: no row leaves, a finished one continues with </s> at no cost."""
     import torch
 
     from unrolled.search.length import length_limits

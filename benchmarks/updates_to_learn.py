@@ -7,7 +7,7 @@ DATA holds greek-nt, multi30k, bible-en-es, tanaka-en-ja and wmt-10k-en-de, each
 training in a bare loop: the optimiser, clipping, batches and dropout of conf/train.yaml, no Lightning, no search. Its
 line in the JSON file has the loss of up to four validation batches after every ten updates, and the unigram level of
 these batches. The table has the first update after which the loss lay 0.1 nats a token below that level. A cell whose
-line is there is not run again, so the same command goes on where it was interrupted.
+line is there is not run again, so the same command continues where it was interrupted.
 """
 
 import argparse
@@ -68,8 +68,8 @@ class Cell(NamedTuple):
     corpus: str = "greek-nt"
     recipe: str = "ours"
     updates: int = 150  # at most
-    whole: bool = False  # go on after the unigram level is left
-    to_the_best: bool = False  # go on until an epoch brings no better validation loss
+    whole: bool = False  # continue after the unigram level is left
+    to_the_best: bool = False  # continue until an epoch brings no better validation loss
 
 
 def size(number: int) -> tuple[str, ...]:

@@ -39,7 +39,7 @@ def calls(path: Path) -> list[ast.Call]:
 
 def test_import_contracts_hold():
     tool = shutil.which("lint-imports", path=str(Path(sys.executable).parent))
-    assert tool, "lint-imports stands beside python once the dev extra is installed"
+    assert tool, "lint-imports is installed next to python by the dev extra"
     where = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "utf-8"}
     done = subprocess.run([tool, "--no-cache"], cwd=ROOT, env=where, capture_output=True, text=True, encoding="utf-8")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -186,7 +186,7 @@ def test_no_two_classes_have_one_name():
 
 
 def test_fast_mirrors_the_definitions():
-    """fast/X.py is models/X.py with its backward pass; beside them stands what all of them use."""
+    """fast/X.py is models/X.py with its backward pass; with them is what all of them use."""
     shared = {"__init__", "frozen", "kernel", "lstm", "products", "squash"}
     models = ROOT / "src" / "unrolled" / "models"
     fast = {path.stem for path in (models / "fast").glob("*.py")} - shared

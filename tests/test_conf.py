@@ -30,7 +30,7 @@ SAETZE = ["zwei männer gehen", "ein hund schläft hier", "der kleine hund geht"
 
 
 def arguments(choice: str, folder: Path) -> list[str]:
-    """What a tiny run with this choice needs beside it."""
+    """What else a tiny run with this choice needs."""
     text = {split: write_pair(folder, split, SENTENCES, SAETZE) for split in ("train", "val", "test")}
     if choice == "multi30k":
         for split in ("train", "val", "test_2016_flickr"):

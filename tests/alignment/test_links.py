@@ -34,7 +34,7 @@ def test_reading_names_file_line_and_content_of_a_mistake(tmp_path):
         list(read_alignments(tmp_path / "none.talp"))
 
 
-# ---- known alignments beside a text
+# ---- known alignments of a text
 
 
 def pair(folder, source, target, links):

@@ -1,4 +1,4 @@
-"""The benchmarks are scripts beside the package: let tests import their modules, after all others (search is one)."""
+"""The benchmarks are scripts outside the package: let tests import their modules, after all others (search is one)."""
 
 import sys
 from pathlib import Path

@@ -29,7 +29,7 @@ from unrolled.configuration.ranges import OPTIONS
 CONF = ROOT / "conf"
 SHORT = ["trainer.max_steps=1", "trainer.limit_val_batches=1", "trainer.limit_test_batches=1", "logger=csv"]
 SHORT += ["hydra.run.dir=run", "~callbacks.pictures", "~callbacks.attention_record"]
-NEEDS = {  # what a choice needs beside it
+NEEDS = {  # what else a choice needs
     "model=cgru": TINY_MODEL,
     "model=ngram_lm": ["~trainer.gradient_clip_val", "+trainer.gradient_clip_val=null"],
     "data=multi30k": ["data.root=."],

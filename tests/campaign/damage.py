@@ -89,7 +89,7 @@ COMMANDS = {
 
 
 def make_runs(folder: Path) -> None:
-    """A run folder of each kind, and what the commands read beside it."""
+    """A run folder of each kind, and what else the commands read."""
     for kind, options in KINDS.items():
         train(folder, *options, folder=kind)
     (folder / "text").write_text("s1 s2\n", encoding="utf-8")

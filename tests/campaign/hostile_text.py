@@ -30,7 +30,7 @@ from unrolled.text.tokenizer import SentencePiece, Words
 SHORT, LONG = 40, 600
 LINES = 24
 
-INSIDE = {  # within a line; the text goes on behind it
+INSIDE = {  # within a line; the text continues behind it
     "nothing": b"",
     "carriage return": b"\r",
     "two carriage returns": b"\r\r",

@@ -14,7 +14,7 @@ COMMANDS = sorted(path.stem for path in (ROOT / "src").glob("*.py"))
 
 
 def paragraph(text, label):
-    """The lines of a paragraph, those that go on with a backslash put together."""
+    """The lines of a paragraph, those continued by a backslash joined."""
     (found,) = [part for part in text.split("\n\n") if part.startswith(label)]
     return [" ".join(line.split()) for line in found.replace("\\\n", "").splitlines()[1:]]
 

@@ -127,7 +127,7 @@ def test_a_seed_repeats_and_seed_0_is_a_seed(sweep, trained):
 
 @pytest.mark.slow
 def test_a_sweep_gives_one_run_folder_a_job(sweep):
-    folders = [path for path in sweep.iterdir() if path.is_dir()]  # beside Hydra's multirun.yaml
+    folders = [path for path in sweep.iterdir() if path.is_dir()]  # besides Hydra's multirun.yaml
     assert len(folders) == 2
     for folder in folders:
         assert results(folder)["status"] == "completed"

@@ -1,4 +1,4 @@
-"""sweep=optuna: a study in the sweep's folder, which goes on where it was interrupted."""
+"""sweep=optuna: a study in the sweep's folder, which continues where it was interrupted."""
 
 import builtins
 import logging

@@ -1,4 +1,4 @@
-"""Pairs from two files, some lines at a time, with links and weights beside them."""
+"""Pairs from two files, some lines at a time, with their links and weights."""
 
 from types import SimpleNamespace
 

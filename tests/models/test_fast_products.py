@@ -1,4 +1,4 @@
-"""Packed weights give torch.mm's products, and everything goes on where they cannot be had."""
+"""Packed weights give torch.mm's products, and everything works where they cannot be had."""
 
 import pytest
 import torch

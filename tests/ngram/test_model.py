@@ -151,7 +151,7 @@ def test_given_words_are_looked_up_as_step_by_step(name, order):
 
 @every_estimator
 def test_a_sentence_in_continuous_text_is_scored_as_alone(name):
-    """Rows that go on after </s> with the next <s>: no n-gram goes over the border."""
+    """Rows that continue after </s> with the next <s>: no n-gram goes over the border."""
     model = build([[4, 5, 4], [5, 4, 6], [6, 4]], 4, ESTIMATORS[name][0])
     alone, _ = model.word_log_probs(words([5, 4, 6]), model.zero_state(1))
     read, said = torch.tensor([[BOS, 6, 4, BOS, 5, 4, 6]]), torch.tensor([[6, 4, EOS, 5, 4, 6, EOS]])

@@ -68,7 +68,7 @@ def coverage_by_hand(generator, sentence, tokens, beta):
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 999), beta=st.floats(0.05, 3))
 def test_a_wide_beam_finds_the_best_under_the_coverage_penalty(seed, beta):
-    """Its early end loses nothing either: the penalty of what goes on may still vanish."""
+    """Its early end loses nothing either: the penalty of what continues may still vanish."""
     generator = Looking.random(3, PLACES, V, seed=seed)
     covered, score = Covered(generator, beta), GNMT()
     options = {"max_lengths": torch.full((3,), PLACES), "score": score, "penalty": covered.penalty}

@@ -87,7 +87,7 @@ class Forked(Process):
 class ForkedModule(Process):
     """``python -m MODULE``, as subprocess.Popen takes it; standard output and error are this process' own.
 
-    pass_fds: the file descriptors that stay open beside those three.
+    pass_fds: the file descriptors that stay open besides those three.
     """
 
     def __init__(self, command: Sequence[str], *, env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> None:

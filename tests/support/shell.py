@@ -1,6 +1,6 @@
 """A shell in which ``python SCRIPT ...`` is a copy of this process: what takes seconds to import is there already.
 
-Only the libraries: the copy forgets this project's modules, and imports those that the script finds beside itself.
+Only the libraries: the copy forgets this project's modules, and imports those next to the script.
 """
 
 import json

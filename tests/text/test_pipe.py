@@ -1,4 +1,4 @@
-"""Lines of a pipe go on as soon as they are there."""
+"""Lines of a pipe are passed on as soon as they arrive."""
 
 import io
 import os

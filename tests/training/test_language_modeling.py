@@ -1,4 +1,4 @@
-"""Training on continuous text: the state goes on, its gradient does not, and an interruption changes nothing."""
+"""Training on continuous text: the state is carried on, its gradient is not, and an interruption changes nothing."""
 
 from types import SimpleNamespace
 

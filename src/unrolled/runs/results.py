@@ -24,7 +24,7 @@ def read_results(folder: Path) -> dict[str, Any]:
     path = folder / "results.json"
     if not path.exists():
         raise UserError(f"{path}: there is no such file; the run has not ended")
-    with reading(path, "put the run's own file back, or delete it to go on from the last checkpoint"):
+    with reading(path, "put the run's own file back, or delete it to continue from the last checkpoint"):
         return checked(json.loads(path.read_text(encoding="utf-8")))
 
 

@@ -4,13 +4,14 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from lightning.pytorch.trainer.states import TrainerFn
 
 from unrolled.training.callbacks.pruning import EndPoorTrial, Pruned
 
 
 def trainer(merit=0.0, first=True, answer=None, **changes):
     """``answer``: what the first process says to the others."""
-    states = {"sanity_checking": False, "fitting": True, "is_global_zero": first}
+    states = {"sanity_checking": False, "state": SimpleNamespace(fn=TrainerFn.FITTING), "is_global_zero": first}
     strategy = SimpleNamespace(broadcast=lambda ends: ends if answer is None else answer)
     return SimpleNamespace(**states | changes, callback_metrics={"merit": torch.tensor(merit)}, strategy=strategy)
 
@@ -39,7 +40,7 @@ def test_all_processes_end_with_the_first_and_only_that_asks():
         EndPoorTrial(report=report, mode="max").on_validation_end(trainer(first=False, answer=True), None)
 
 
-@pytest.mark.parametrize("changes", [{"sanity_checking": True}, {"fitting": False}])
+@pytest.mark.parametrize("changes", [{"sanity_checking": True}, {"state": SimpleNamespace(fn=TrainerFn.VALIDATING)}])
 def test_only_validations_of_a_training_count(changes):
     callback = EndPoorTrial(report=lambda *_: True, mode="max")
     callback.on_validation_end(trainer(**changes), None)

@@ -1,4 +1,4 @@
-"""Which W&B run a resumed training goes on with, and whether there is a key. What is logged: tests/commands."""
+"""Which W&B run a resumed training continues, and whether there is a key. What is logged: tests/commands."""
 
 import pytest
 

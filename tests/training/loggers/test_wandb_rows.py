@@ -77,7 +77,7 @@ def test_what_w_and_b_was_told_is_not_told_again(piece, tmp_path):
     for step in (2, 4, 6, 8):
         logger.experiment.log({"train/loss": 0.4, STEP: step})
     logger.experiment.log({"val/loss": 0.4, STEP: 4})
-    # the first row goes on with the count of rows, which the second piece would begin at 0
+    # the first row continues the count of rows, which the second piece would begin at 0
     assert run.logged == [
         (3, {"train/loss": 0.4, STEP: 6}),
         (None, {"train/loss": 0.4, STEP: 8}),
