@@ -9,8 +9,6 @@ from pathlib import Path
 import unrolled.commands
 from unrolled.errors import UserError, nearest
 
-HELP = {"--help", "-h", "--version"}
-
 
 def main() -> None:
     """`unrolled COMMAND name=value ...`."""
@@ -40,10 +38,11 @@ def main() -> None:
 
 def run(command: str) -> None:
     """Run the ``command`` with the arguments in sys.argv; where they ask for help, without importing it."""
+    from unrolled.configuration.command import HELP, status
+
     if not HELP & {*sys.argv[1:]}:
         import_module(f"unrolled.commands.{command}").main()
         return
-    from unrolled.configuration.command import status
     from unrolled.configuration.help import answered
 
     with status():

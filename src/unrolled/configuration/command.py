@@ -18,7 +18,6 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.conf import CONF, import_from_here
-from unrolled.configuration.help import answered
 from unrolled.configuration.hints import check_words
 from unrolled.configuration.jobs import RESOLVED, TRUSTED, Sweep, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
@@ -27,6 +26,8 @@ from unrolled.configuration.slots import trust
 from unrolled.errors import UserError
 from unrolled.training.preemption import Preempted
 from unrolled.training.ranks import end_with_parent, is_first
+
+HELP = {"--help", "-h", "--version"}
 
 # Seconds in which the first of several processes has said a mistake that all make, and has had the others ended
 SAID = 30.0
@@ -70,7 +71,10 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
             _prepare_process()
             with status():
                 doc = sys.modules[task.__module__].__doc__ or ""
-                if answered(name, doc):
+                if HELP & {*sys.argv[1:]}:
+                    from unrolled.configuration.help import answered  # which nothing else needs
+
+                    answered(name, doc)
                     return
                 if is_child():  # one of several processes of a run that is already configured
                     end_with_parent()
