@@ -181,7 +181,7 @@ class _Words:
         return noun.kind if noun else "person"
 
     def _phrase(self, name: str, used: set[str]) -> NounPhrase:
-        """A noun phrase for a slot; no noun is in two of them."""
+        """A noun phrase for a slot; no two of them have the same noun."""
         keys = {token.key for token in self._template.german if token.name == name}
         bare = any(token.name == name and token.key == "bare" for token in self._both)
         owned = any(
