@@ -12,6 +12,7 @@ line is there is not run again, so the same command continues where it was inter
 
 import argparse
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -145,8 +146,8 @@ def validation_loss(model: nn.Module, batches: list[Any]) -> float:
     return sum(loss.objective.item() for loss in losses) / sum(loss.tokens for loss in losses)
 
 
-def train(cell: Cell, config: Any, data: DataModule) -> dict[str, Any]:
-    """The line of a cell."""
+def train(cell: Cell, config: Any, data: DataModule, epochs: float) -> dict[str, Any]:
+    """The line of a cell; a training to the best ends after ``epochs`` in any case."""
     torch.manual_seed(config.seed)
     source, target = data.source_tokenizer.size, data.target_tokenizer.size
     model = build_model(config, source_vocabulary=source, target_vocabulary=target)
@@ -164,12 +165,12 @@ def train(cell: Cell, config: Any, data: DataModule) -> dict[str, Any]:
         (loss.objective / loss.tokens).backward()
         nn.utils.clip_grad_norm_(model.parameters(), config.trainer.gradient_clip_val)
         optimizer.step()
-        if number % every == 0 or number == cell.updates:
+        if number % every == 0 or number in (cell.updates, 2 * epoch):
             curve.append((number, round(validation_loss(model, validation), 4)))
             left = leaves_unigram_level(curve[-1][1], unigram)
             if number >= cell.updates or (left and not cell.whole):
                 break
-            if cell.to_the_best and number - best(curve)[0] > epoch:
+            if cell.to_the_best and (number - best(curve)[0] > epoch or number >= epochs * epoch):
                 break
     return {
         "unigram": round(unigram, 4),
@@ -224,14 +225,21 @@ def table(lines: list[dict[str, Any]]) -> str:
 
 
 def table_of_the_way(lines: list[dict[str, Any]]) -> str:
-    """For the trainings to the best validation loss: where it lies, and how much of the way two epochs go."""
-    rows = ["| text | unigram level | best loss | after updates | an epoch has | of the way within one epoch | two |"]
-    rows.append("|---|---|---|---|---|---|---|")
+    """The trainings to the best validation loss: where it lies, and what share of the way to it two epochs go."""
+    rows = [
+        "| text | unigram level | an epoch has | after one epoch | after two | best loss | after updates | of the way |"
+    ]
+    rows.append("|---|---|---|---|---|---|---|---|")
     for line in lines:
         update, loss = best(line["curve"])
+        one, two = (
+            min(value for number, value in line["curve"] if number <= epochs * line["updates_an_epoch"])
+            for epochs in (1, 2)
+        )
+        ended = line["curve"][-1][0] - update > line["updates_an_epoch"]
         rows.append(
-            f"| `{line['name']}` | {line['unigram']:.2f} | {loss:.2f} | {update} | {line['updates_an_epoch']} "
-            f"| {share_of_the_way(line, 1):.0%} | {share_of_the_way(line):.0%} |"
+            f"| `{line['name']}` | {line['unigram']:.2f} | {line['updates_an_epoch']} | {one:.2f} | {two:.2f} | "
+            + (f"{loss:.2f} | {update} | {share_of_the_way(line):.0%} |" if ended else "not trained to it | | |")
         )
     return "\n".join(rows)
 
@@ -266,7 +274,7 @@ def run(args: argparse.Namespace, report: Callable[[str], None]) -> None:
         data.prepare_data()
         data.setup()
         line = {"axis": cell.axis, "name": cell.name, "options": cell.options, "corpus": cell.corpus}
-        line |= train(cell, config, data)
+        line |= train(cell, config, data, args.epochs)
         with args.output.open("a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
         report(table([line]).splitlines()[-1])
@@ -283,6 +291,7 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", help="axes")
     parser.add_argument("--cells", nargs="+", help="names of cells on these axes")
     parser.add_argument("--cache", type=Path, default=ROOT / "outputs/cache", help="tokenizers and token ids")
+    parser.add_argument("--epochs", type=float, default=math.inf, help="of 'two epochs', which train to the best loss")
     parser.add_argument("--figure", type=Path, help="a picture of the initialisations' curves")
     args = parser.parse_args()
     torch.set_num_threads(1)
