@@ -15,11 +15,16 @@ def anchor(heading: str) -> str:
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
+SITE_PAGES = (ROOT / "docs" / "site_pages.py").read_text(encoding="utf-8")
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
     text = CODE.sub("", page.read_text(encoding="utf-8"))
     for link in re.findall(r"\]\((?!https?:)([^)]+)\)", text):
         path, _, heading = link.partition("#")
+        if f'"{path}"' in SITE_PAGES:  # written when the site is built, which checks it
+            continue
         linked = (page.parent / path).resolve() if path else page
         assert linked.exists(), f"{page.name}: there is no {link}"
         if heading:
