@@ -2,6 +2,7 @@
 
 import json
 import os
+from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -51,7 +52,7 @@ def test_an_interruption_of_joblib_says_how_to_continue_the_sweep(tmp_path, monk
     def interrupted(**_):  # as joblib.Parallel is by Ctrl-C, while jobs run in other processes
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("hydra_plugins.hydra_joblib_launcher._core.launch", interrupted)
+    monkeypatch.setattr(import_module("hydra_plugins.hydra_joblib_launcher._core"), "launch", interrupted)
     with caplog.at_level("INFO"):
         assert call_script("train.py", *BASE, "seed=1,2", "hydra/launcher=joblib", cwd=tmp_path).status == 130
     assert "interrupted; continue with the same command and sweep.dir=jobs" in caplog.messages

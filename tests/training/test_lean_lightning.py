@@ -7,11 +7,13 @@ import sys
 from support.scripts import ROOT
 
 
-def test_lightning_finds_all_of_torchmetrics_where_it_asks_for_more():
+def test_lightning_is_as_quiet_as_it_was_told_and_finds_all_of_torchmetrics_where_it_asks_for_more():
     program = (
+        "import logging; logging.getLogger('lightning.pytorch').setLevel(logging.WARNING);"
         "import unrolled.training.lean_lightning, sys, lightning, torchmetrics;"
         "assert 'torchmetrics.functional' not in sys.modules;"
         "assert torchmetrics.Metric is sys.modules['torchmetrics.metric'].Metric;"
+        "assert not logging.getLogger('lightning.pytorch.utilities.rank_zero').isEnabledFor(logging.INFO);"
         "before = torchmetrics.Metric;"
         "assert issubclass(torchmetrics.MeanMetric, before) and torchmetrics.Metric is before;"
         "assert 'torchmetrics.functional' in sys.modules"

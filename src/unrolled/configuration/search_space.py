@@ -1,5 +1,6 @@
 """The search space of sweep=optuna: the options of a command line whose values are choice(), range() or interval()."""
 
+import math
 from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -12,8 +13,8 @@ def search_space(arguments: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
     """The distributions of the options that are searched, and the values of the others.
 
     The syntax is that of Hydra's own Optuna sweeper: ``choice(a,b)``, ``range(start,stop,step)`` with ``stop`` as one
-    of the values, ``interval(low,high)``, whole numbers if both ends are, and ``tag(log,interval(low,high))``.
-    UserError: another kind of sweep, or a choice that is a list or a dictionary.
+    of the values, ``interval(low,high)``, ``int(interval(low,high))`` for whole numbers, and
+    ``tag(log,interval(low,high))``. UserError: another kind of sweep.
     """
     space, fixed = {}, {}
     for override in OverridesParser.create().parse_overrides(arguments):
@@ -32,7 +33,7 @@ def _distribution(override: Override) -> Any:
     if isinstance(value, RangeSweep):
         low, high, step = value.start, value.stop, value.step
         if low is not None and high is not None and isinstance(step, int | float):
-            return _range(low, low + (high - low) // step * step, step)
+            return _range(low, low + math.floor((high - low) / step + 1e-9) * step, step)
     if isinstance(value, IntervalSweep):
         low, high = value.start, value.end
         if low is not None and high is not None:
@@ -58,6 +59,4 @@ def _choices(override: Override) -> Any:
     from optuna.distributions import CategoricalDistribution
 
     choices: Any = list(override.sweep_iterator(transformer=Transformer.encode))
-    if not all(isinstance(choice, str | int | float | bool | None) for choice in choices):
-        raise UserError(f"{override.input_line}: a search chooses among words and numbers, not lists or dictionaries")
     return CategoricalDistribution(choices)

@@ -32,7 +32,7 @@ class Trial:
         """Tell the study what the ``validation``-th one gave, and return whether the trial should end."""
         import optuna
 
-        study = _study(self.storage)
+        study = _study(self.storage, os.getcwd())
         study.pruner = instantiate(self.pruner)
         frozen = study.trials[self.number]
         trial = optuna.trial.Trial(study, frozen._trial_id)
@@ -49,7 +49,7 @@ class Trial:
 
 
 @cache  # opening a storage takes longer than asking it
-def _study(storage: str) -> Any:
+def _study(storage: str, folder: str) -> Any:  # a storage may be named as seen from the working folder
     import optuna
 
     return optuna.load_study(study_name=STUDY, storage=storage)

@@ -1,8 +1,10 @@
-"""Import this before Lightning, and Lightning loads without most of torchmetrics, which nothing here uses.
+"""Import this before Lightning, and Lightning loads without most of torchmetrics, which nothing here uses, and quietly.
 
 Lightning needs ``torchmetrics.Metric`` and ``MetricCollection`` for its annotations. The package's ``__init__`` imports
 all its metrics and, if it happens to be installed, SciPy: a quarter of the start-up time. Here it is run only when some
 other name is requested.
+
+Importing Lightning also lets its loggers say everything; here they keep the levels that a command has given them.
 """
 
 import importlib
@@ -13,6 +15,7 @@ from importlib.util import find_spec, module_from_spec
 from typing import Any
 
 NAME = "torchmetrics"
+LOUD = ("lightning.pytorch", "lightning.fabric")
 NEEDED = {"Metric": "metric", "MetricCollection": "collections"}
 
 
@@ -40,4 +43,12 @@ def _import() -> None:
             del sys.modules[name]
 
 
+def _import_quietly() -> None:
+    levels = {logger: logger.level for logger in map(logging.getLogger, LOUD)}
+    importlib.import_module("lightning")
+    for logger, level in levels.items():
+        logger.setLevel(level or logger.level)
+
+
 _import()
+_import_quietly()
