@@ -108,7 +108,7 @@ class TrainedRun:
         """How likely a language model finds ``sentences``, or a translator ``targets`` as translations of them.
 
         context: of a language model, "line", each sentence by itself, or "text", each after all before it; as it was
-        trained if None. UserError: targets are missing, or are as many as the sentences.
+        trained if None. UserError: targets are missing, or not as many as the sentences.
         """
         raise NotImplementedError
 

@@ -111,7 +111,8 @@ def _generated(
 ) -> dict[str, Files]:
     """The files of a corpus that the programs and word lists in ``data/NAME`` generate, or of the cache."""
     key = hashlib.sha256(repr(astuple(options)).encode())  # type: ignore[call-overload]
-    for program in sorted(Path(__file__).with_name(name).glob("*.[pt][yx]*")):  # another program is another corpus
+    programs = [Path(__file__).with_name("generated.py"), *Path(__file__).with_name(name).glob("*.[pt][yx]*")]
+    for program in sorted(programs):  # another program is another corpus
         key.update(program.read_bytes())
     folder = cache / name / key.hexdigest()[:32]
     keep(folder, lambda partial: write_corpus(partial, pairs(options)))

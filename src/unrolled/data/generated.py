@@ -1,11 +1,14 @@
 """What corpora that are generated have in common: pairs of sentences with gold links, and their files."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
+from unrolled.errors import UserError
+
 SPLITS = ("test", "val", "train")  # in the order in which they are drawn
+PATIENCE = 2000  # draws without a new sentence, after which there are no more
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +18,28 @@ class Pair:
     source: list[str]
     target: list[str]
     links: list[tuple[int, int]]
+
+
+def distinct_pairs(
+    name: str, sizes: Mapping[str, int], draw: Callable[[], Pair | None], *, mend: str
+) -> Iterator[tuple[str, Pair]]:
+    """As many pairs for each split as ``sizes`` says, each with its split; no source sentence occurs twice.
+
+    draw: a pair at random, or None where that gave none. UserError: the corpus ``name`` has fewer; how to ``mend`` it.
+    """
+    seen: set[str] = set()
+    for split in SPLITS:
+        for _ in range(sizes[split]):
+            for _ in range(PATIENCE):
+                pair = draw()
+                if pair is not None and (sentence := " ".join(pair.source)) not in seen:
+                    break
+            else:
+                raise UserError(
+                    f"{name}: only {len(seen)} different sentences found, {sum(sizes.values())} wanted; {mend}"
+                )
+            seen.add(sentence)
+            yield split, pair
 
 
 def write_corpus(folder: Path, pairs: Iterable[tuple[str, Pair]]) -> None:

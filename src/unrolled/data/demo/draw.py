@@ -5,11 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unrolled.data.demo.sentence import fill, templates
-from unrolled.data.generated import SPLITS, Pair
-from unrolled.errors import Numbers, UserError, check
+from unrolled.data.generated import Pair, distinct_pairs
+from unrolled.errors import Numbers, check
 
 PAIRS = Numbers(least=1, most=10**7, whole=True)
-PATIENCE = 2000  # draws without a new sentence, after which the templates count as exhausted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -35,16 +34,5 @@ class DemoOptions:
 def draw(options: DemoOptions) -> Iterator[tuple[str, Pair]]:
     """The pairs of all splits with the names of their splits: test, then validation, then training set."""
     rng = random.Random(f"{options.seed} demo")
-    seen: set[str] = set()
     sizes = {"test": options.test_pairs, "val": options.validation_pairs, "train": options.pairs}
-    for split in SPLITS:
-        for _ in range(sizes[split]):
-            for _ in range(PATIENCE):
-                pair = fill(rng.choice(templates()), rng)
-                sentence = " ".join(pair.source)
-                if sentence not in seen:
-                    break
-            else:
-                raise UserError(f"data=demo: there are no more different sentences after {len(seen)}: lower the pairs")
-            seen.add(sentence)
-            yield split, pair
+    return distinct_pairs("demo", sizes, lambda: fill(rng.choice(templates()), rng), mend="lower data.demo.pairs")

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unrolled.data.generated import SPLITS, Pair
+from unrolled.data.generated import SPLITS, Pair, distinct_pairs
 from unrolled.data.reorder.tree import SHORTEST, Phrase, grow
 from unrolled.data.reorder.words import SMALLEST, Word, invent
 from unrolled.errors import Numbers, UserError, check, check_choice
@@ -56,7 +56,6 @@ RANGES = {
     "fertility": Numbers(least=0, most=1),
     "ambiguity": Numbers(least=0, most=1),
 }
-PATIENCE = 2000  # draws without a new sentence, after which the grammar counts as exhausted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,23 +156,14 @@ def pairs_of_splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
         ambiguity=grammar.ambiguity,
     )
     rng = random.Random(f"{grammar.seed} sentences")
-    seen: set[str] = set()
+
+    def draw() -> Pair | None:
+        length = grammar.min_length + int(rng.random() * (grammar.max_length - grammar.min_length + 1))
+        pair = translate(grow(words, rng, length=length, depth=grammar.depth), ORDERS[grammar.reordering])
+        return pair if len(pair.source) >= grammar.min_length else None
+
     sizes = {"test": grammar.test_pairs, "val": grammar.validation_pairs, "train": grammar.pairs}
-    for split in SPLITS:
-        for _ in range(sizes[split]):
-            for _ in range(PATIENCE):
-                length = grammar.min_length + int(rng.random() * (grammar.max_length - grammar.min_length + 1))
-                pair = translate(grow(words, rng, length=length, depth=grammar.depth), ORDERS[grammar.reordering])
-                sentence = " ".join(pair.source)
-                if sentence not in seen and len(pair.source) >= grammar.min_length:
-                    break
-            else:
-                raise UserError(
-                    f"reorder: only {len(seen)} different sentences found, {sum(sizes.values())} wanted;"
-                    " raise max_length or vocabulary_size, or lower pairs"
-                )
-            seen.add(sentence)
-            yield split, pair
+    return distinct_pairs("reorder", sizes, draw, mend="raise max_length or vocabulary_size, or lower pairs")
 
 
 def generate(grammar: Grammar, split: str) -> Iterator[Pair]:
