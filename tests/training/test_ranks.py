@@ -10,9 +10,10 @@ import pytest
 from support.scripts import ROOT
 
 START = """
-import logging, os
+import logging, os, signal
 from unrolled.training.ranks import run_ranks
 logging.basicConfig()
+signal.signal(signal.SIGUSR2, print)  # as submitit has one, which queues the job again
 run_ranks("support.waiting_rank", {"FOLDER": os.environ["FOLDER"]}, 2)
 """
 
@@ -50,12 +51,16 @@ def started(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which processes there are")
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL, signal.SIGUSR2])
 def test_processes_end_with_their_parent_and_may_save(sign, started, tmp_path):
     parent, ranks = started
     parent.send_signal(sign)
     until(lambda: not any(map(runs, ranks)))
     assert all((tmp_path / f"saved-{rank}").exists() for rank in range(2))
+    if sign == signal.SIGUSR2:  # which the caller hears as the end of a training that may be queued again
+        _, said = parent.communicate(timeout=60)
+        assert parent.returncode == 128 + signal.SIGUSR2
+        assert "Traceback" not in said
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which processes there are")

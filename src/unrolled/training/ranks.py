@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
+from unrolled.training.preemption import Preempted
 from unrolled.training.process_memory import OUT_OF_MEMORY
 
 log = logging.getLogger(__name__)
@@ -110,7 +111,8 @@ def _gpus(accelerator: str) -> int:
 def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
     """Run ``module`` once per rank with ``environment`` added. Ctrl-C and SIGTERM go to all of them: KeyboardInterrupt.
 
-    If one rank fails, the others are stopped: SystemExit with its status, MemoryError if that is OUT_OF_MEMORY.
+    SIGUSR2, where it has a handler, ends them as SIGTERM does: Preempted. If one rank fails, the others are stopped:
+    SystemExit with its status, MemoryError if that is OUT_OF_MEMORY.
     """
     ours, theirs = os.pipe()  # what they read, and what keeps them reading
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // processes))
@@ -136,10 +138,12 @@ def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
     os.close(ours)
     received: list[int] = []
     try:
-        with _terminated_as_interrupted(received):
+        with _signals_as_interrupts(received):
             _wait(children)
     except KeyboardInterrupt:
         _stop(children, signal.SIGTERM if received else signal.SIGINT)
+        if signal.SIGUSR2 in received:
+            raise Preempted(128 + signal.SIGUSR2) from None
         raise
     finally:
         _stop(children, signal.SIGTERM)
@@ -168,8 +172,8 @@ def _wait(children: list[subprocess.Popen[bytes]]) -> None:
 
 
 @contextmanager
-def _terminated_as_interrupted(received: list[int]) -> Iterator[None]:
-    """Let SIGTERM be as Ctrl-C, and be noted in ``received``."""
+def _signals_as_interrupts(received: list[int]) -> Iterator[None]:
+    """Let SIGTERM, and SIGUSR2 if it has a handler, be as Ctrl-C, and be noted in ``received``."""
 
     def interrupt(number: int, _: Any) -> None:
         received.append(number)
@@ -178,11 +182,13 @@ def _terminated_as_interrupted(received: list[int]) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():  # signals are for that one
         yield
         return
-    before = signal.signal(signal.SIGTERM, interrupt)
+    heard = [signal.SIGTERM] if signal.getsignal(signal.SIGUSR2) == signal.SIG_DFL else [signal.SIGTERM, signal.SIGUSR2]
+    before = {sign: signal.signal(sign, interrupt) for sign in heard}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for sign, handler in before.items():
+            signal.signal(sign, handler)
 
 
 def end_with_parent() -> None:
