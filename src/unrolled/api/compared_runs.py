@@ -85,15 +85,15 @@ def compare_by(options: Mapping[str, Any], *, write: bool) -> ComparedRuns:
     for line in lines:
         log.warning("%s", line)
     with _folder(Path(options["output"] or comparison_folder(runs)), write) as folder:
-        found = report.write(folder, comparison, translated, lines)
+        written = report.write(folder, comparison, translated, lines)
     several = options["baseline"] is None and translated is not None and len(translated.groups) > 1
     return ComparedRuns(
-        groups=Records(found.groups),
-        tests=Records(found.tests),
-        bands=Records(found.by_number),
+        groups=Records(written.groups),
+        tests=Records(written.tests),
+        bands=Records(written.by_number),
         notices=lines,
-        text=found.text,
-        fragment=found.fragment,
+        text=written.text,
+        fragment=written.fragment,
         folder=folder if write else None,
         baseline=translated.groups[0].named() if several and translated is not None else None,
     )

@@ -40,8 +40,8 @@ class LanguageModelRun(TrainedRun):
             raise self._not_mine("is a language model and scores sentences by themselves: omit the targets")
         lines = texts(sentences)
         scored = scorer(self.models[0], context).score(lines)
-        found = Records(scored_sentence(line, pieces) for line, pieces in zip(lines, scored, strict=True))
-        return found[0] if isinstance(sentences, str) else found
+        scored_lines = Records(scored_sentence(line, pieces) for line, pieces in zip(lines, scored, strict=True))
+        return scored_lines[0] if isinstance(sentences, str) else scored_lines
 
     def sample(
         self,

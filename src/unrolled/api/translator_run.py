@@ -121,8 +121,8 @@ class TranslatorRun(TrainedRun):
             raise self._not_mine("is a translator, and context is for language models: omit it")
         sources, lines = self._pairs(sentences, targets)
         scored = self.translator.score(sources, lines)
-        found = Records(scored_sentence(line, pieces) for line, pieces in zip(lines, scored, strict=True))
-        return found[0] if isinstance(sentences, str) else found
+        scored_lines = Records(scored_sentence(line, pieces) for line, pieces in zip(lines, scored, strict=True))
+        return scored_lines[0] if isinstance(sentences, str) else scored_lines
 
     def attend(self, sentences: Text, targets: Text | None = None) -> Any:
         """See `TrainedRun.attend`."""
@@ -133,14 +133,14 @@ class TranslatorRun(TrainedRun):
             wanted: Any = [best.hypothesis.tokens for best, *_ in self.translator.translations(lines)]
         else:
             lines, wanted = self._pairs(sentences, targets)
-        found = Matrices(map(pair_attention, self.translator.attend(lines, wanted, inside=True)))
-        return found[0] if isinstance(sentences, str) else found
+        matrices = Matrices(map(pair_attention, self.translator.attend(lines, wanted, inside=True)))
+        return matrices[0] if isinstance(sentences, str) else matrices
 
     def evaluate(self, split: str = "test", *options: str, pictures: int | list[int] = 0) -> dict[str, Any]:
         """See `TrainedRun.evaluate`."""
-        own = [option for option in self._given if option.partition(".")[0].partition("=")[0] not in NOT_OF_EVALUATE]
+        given = [option for option in self._given if option.partition(".")[0].partition("=")[0] not in NOT_OF_EVALUATE]
         chosen = [*known(options, OF_EVALUATE, "evaluate"), *options_of({"split": split, "pictures": pictures})]
-        return self.figures_of(composed("evaluate", [*own, *chosen]))
+        return self.figures_of(composed("evaluate", [*given, *chosen]))
 
     def figures_of(self, settings: DictConfig) -> dict[str, Any]:
         """What evaluate.py shows with ``settings``."""

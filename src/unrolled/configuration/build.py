@@ -122,8 +122,8 @@ def name_kind(config: DictConfig) -> None:
     objective = config.get("objective")
     if not isinstance(objective, DictConfig) or "kind" in objective or "_target_" not in objective:
         return
-    found = named(objective._target_)
-    names = [f"{base.__module__}.{base.__qualname__}" for base in getattr(found, "__mro__", [])]
+    cls = named(objective._target_)
+    names = [f"{base.__module__}.{base.__qualname__}" for base in getattr(cls, "__mro__", [])]
     kind = next((KINDS[name] for base in names if (name := base.removeprefix(PACKAGE)) in KINDS), None)
     if kind is None:
         raise UserError(

@@ -29,9 +29,9 @@ def check_choices(config: DictConfig) -> None:
 
 def check_parts(config: DictConfig) -> None:
     """UserError for an invalid callback in ``config``, or for a missing one that every training needs."""
-    for part in ("trainer", "data", "model", "attention", "objective", "callbacks"):
-        if not isinstance(config[part], DictConfig):
-            raise UserError(f"{part}={config[part]}: set its options one by one, such as trainer.max_epochs=3")
+    for group in ("trainer", "data", "model", "attention", "objective", "callbacks"):
+        if not isinstance(config[group], DictConfig):
+            raise UserError(f"{group}={config[group]}: set its options one by one, such as trainer.max_epochs=3")
     for name, callback in config.callbacks.items():
         if not (isinstance(callback, DictConfig) and "_target_" in callback):
             instead = f"omit it with ~callbacks.{name}" if callback is None else "give its class, _target_"

@@ -35,7 +35,7 @@ def _written(value: Any) -> str:
     if isinstance(value, int | float):
         return repr(value)
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_written(each)}" for key, each in value.items()) + "}"
+        return "{" + ",".join(f"{key}:{_written(item)}" for key, item in value.items()) + "}"
     if isinstance(value, list | tuple):
         return "[" + ",".join(map(_written, value)) + "]"
     if isinstance(value, str | Path):
@@ -43,7 +43,7 @@ def _written(value: Any) -> str:
         if "\n" in text or "${" in text:
             raise UserError(f"{text!r:.80}: an option's value is one line, without ${{...}}")
         # of backslashes only those before a quote count, and so they are doubled
-        return "'" + re.sub(r"(\\*)('|$)", lambda found: 2 * found[1] + ("\\'" if found[2] else ""), text) + "'"
+        return "'" + re.sub(r"(\\*)('|$)", lambda match: 2 * match[1] + ("\\'" if match[2] else ""), text) + "'"
     raise UserError(f"{value!r:.80} is no option's value: give text, a number, true or false, a list or a dictionary")
 
 

@@ -18,9 +18,9 @@ _TARGET = re.compile(r"^ *_target_: *([\w.]+)", re.MULTILINE)
 def further() -> Iterator[tuple[str, Path]]:
     """The folders where a choice is sought that is not ours, each with a name for whose it is."""
     yield from (("unrolled.conf", folder) for folder in of_packages())
-    own = own_conf()
-    if own is not None:
-        yield "conf", own
+    folder = own_conf()
+    if folder is not None:
+        yield "conf", folder
 
 
 def of_packages() -> list[Path]:
@@ -45,17 +45,17 @@ def own_conf() -> Path | None:
 
 def import_from_here() -> None:
     """Let what the user's own conf/ names be imported from the folder where it is, after all that is installed."""
-    own = own_conf()
-    if own is not None and str(own.parent) not in sys.path:
-        sys.path.append(str(own.parent))
+    folder = own_conf()
+    if folder is not None and str(folder.parent) not in sys.path:
+        sys.path.append(str(folder.parent))
 
 
 def warn_of_same_names(choices: Mapping[str, str | None]) -> None:
     """A line for each choice of which the user's own conf/ has a file too, as ours is taken."""
-    own = own_conf()
+    folder = own_conf()
     for group, choice in choices.items():
         name = f"{group}/{choice}.yaml"
-        if own is not None and (own / name).is_file() and (CONF / name).is_file():
+        if folder is not None and (folder / name).is_file() and (CONF / name).is_file():
             log.warning("conf/%s is not read: unrolled has %s=%s itself; give yours another name", name, group, choice)
 
 

@@ -33,10 +33,10 @@ def answered(command: str, doc: str) -> bool:
 
 def chosen(arguments: Sequence[str]) -> list[str]:
     """The options among the arguments of a command, with the folder that --config-dir adds."""
-    found, flags = get_args_parser().parse_known_args(list(arguments))
+    given, flags = get_args_parser().parse_known_args(list(arguments))
     if flags:
         raise UserError(f"{flags[0]}: options have no dashes: write name=value")
-    return [*found.overrides, *([f"hydra.searchpath=[{found.config_dir}]"] if found.config_dir else [])]
+    return [*given.overrides, *([f"hydra.searchpath=[{given.config_dir}]"] if given.config_dir else [])]
 
 
 def has_options(command: str) -> bool:
@@ -66,13 +66,13 @@ def every_option(command: str, overrides: Sequence[str], parts: Sequence[str] = 
     UserError: no name has one of them.
     """
     known = meanings(command, overrides)
-    for part in parts:
-        if not any(part in option.name for option in known.every):
+    for word in parts:
+        if not any(word in option.name for option in known.every):
             names = [option.name for option in known.every]
-            raise UserError(f"{part}: no option of {command} has this in its name{nearest(part, names)}")
+            raise UserError(f"{word}: no option of {command} has this in its name{nearest(word, names)}")
     sections = []
     for heads, options in _sections(known):
-        shown = [option for option in options if not parts or any(part in option.name for part in parts)]
+        shown = [option for option in options if not parts or any(word in option.name for word in parts)]
         if shown or not parts:
             sections.append("\n".join([*_table(heads, LATER, indent=0), *_table(map(_option, shown), LATER)]))
     return "\n\n".join(filter(None, sections)) + "\n"
@@ -116,8 +116,8 @@ def _table(rows: Iterable[tuple[str, str]], column: int, indent: int = 2) -> Ite
 def _with_commands(paragraph: str) -> str:
     """A label and commands, each called as this one was, and broken where it is too long."""
     label, *lines = paragraph.splitlines()
-    called = [re.sub(r"python src/(\w+)\.py", lambda found: _program(found[1]), line.strip()) for line in lines]
-    return "\n".join([label, *(part for line in called for part in _broken(line))])
+    called = [re.sub(r"python src/(\w+)\.py", lambda match: _program(match[1]), line.strip()) for line in lines]
+    return "\n".join([label, *(piece for line in called for piece in _broken(line))])
 
 
 def _program(command: str) -> str:

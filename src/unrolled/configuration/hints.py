@@ -66,19 +66,19 @@ WORDS: Mapping[str, tuple[str, ...]] = {
 
 def names_of(config: DictConfig) -> dict[str, Any]:
     """All options of a configuration by dotted name, with their values as they are written."""
-    found: dict[str, Any] = {}
+    values: dict[str, Any] = {}
 
     def add(node: Mapping[Any, Any], path: str) -> None:
         for key, value in node.items():
             if not str(key).startswith("_"):
-                found[f"{path}{key}"] = value
+                values[f"{path}{key}"] = value
                 if isinstance(value, Mapping):
                     add(value, f"{path}{key}.")
 
     plain = OmegaConf.to_container(config, resolve=False)
     assert isinstance(plain, Mapping)
     add(plain, "")
-    return found
+    return values
 
 
 def meant(name: str, config: DictConfig) -> str:
@@ -113,16 +113,16 @@ def _either(options: Sequence[str]) -> str:
 
 def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
     """UserError: a word of the command line that is no option. reads: the command reads standard input."""
-    found, flags = get_args_parser().parse_known_args(list(arguments))
+    given, flags = get_args_parser().parse_known_args(list(arguments))
     for word in flags:
         name, sign, value = word.lstrip("-").replace("-", "_").partition("=")
         _, config = _known(command)
         near = "" if name in names_of(config) else meant(name, config)
         said = f"{name}={value}" if sign else f"{name}=..."
         raise UserError(f"{word}: options have no dashes: write {said}{near}")
-    for number, word in enumerate(found.overrides):
+    for number, word in enumerate(given.overrides):
         if "=" not in word and not word.startswith("~"):
-            raise UserError(f"{word}: {_no_option(command, reads, word, ''.join(found.overrides[number + 1 :][:2]))}")
+            raise UserError(f"{word}: {_no_option(command, reads, word, ''.join(given.overrides[number + 1 :][:2]))}")
 
 
 def _no_option(command: str, reads: bool, word: str, following: str = "") -> str:

@@ -72,7 +72,7 @@ def this_job(config: DictConfig) -> Job:
     if not (folder / "config.yaml").is_file():
         return Job(config, resume=False)
     saved = read_plain(str(folder))  # it may name what this command names, and nothing else
-    if _options(saved) not in (_options(resolved(each)) for each in halvings(config)):  # after out of memory
+    if _options(saved) not in (_options(resolved(halved)) for halved in halvings(config)):  # after out of memory
         raise UserError(
             f"sweep.dir={config.sweep.dir}: {folder.name} holds another configuration: give the options of that sweep,"
             " or another sweep.dir"
@@ -159,8 +159,8 @@ def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
 def _callbacks_and_loggers(config: DictConfig) -> list[tuple[str, DictConfig]]:
     callbacks = [(f"callbacks.{name}", node) for name, node in (config.get("callbacks") or {}).items()]
     loggers = [(f"logger.{name}", node) for name, node in (config.get("logger") or {}).items()]
-    found = [*callbacks, *loggers, ("trainer", config.get("trainer"))]
-    return [(path, node) for path, node in found if isinstance(node, DictConfig)]
+    nodes = [*callbacks, *loggers, ("trainer", config.get("trainer"))]
+    return [(path, node) for path, node in nodes if isinstance(node, DictConfig)]
 
 
 def _is_inside(path: Path, folder: Path) -> bool:

@@ -94,8 +94,8 @@ def _pairs(node: yaml.MappingNode, path: tuple[str, ...]) -> Iterator[tuple[tupl
 
 def _next_to(lines: Sequence[str], node: yaml.Node) -> str:
     rest = lines[node.end_mark.line][node.end_mark.column :] if node.end_mark.line < len(lines) else ""
-    found = re.fullmatch(r":?\s*#+\s*(.*?)\s*", rest)
-    return found[1] if found else ""
+    match = re.fullmatch(r":?\s*#+\s*(.*?)\s*", rest)
+    return match[1] if match else ""
 
 
 def _above(lines: Sequence[str], key: yaml.Node) -> str:
@@ -197,7 +197,7 @@ def _choices(
     """In the order of the defaults list; Hydra's own groups only where they were chosen from conf/."""
     choices = {str(group): chosen for group, chosen in config.hydra.runtime.choices.items()}
     places = {group: paths.index(f"{group}/{name}") for group, name in choices.items() if f"{group}/{name}" in paths}
-    found = []
+    rows: list[Choice] = []
     for group in sorted(choices, key=lambda group: (places.get(group.partition("/")[0], len(paths)), group)):
         chosen = choices[group]
         path = f"{group}/{chosen}"
@@ -206,8 +206,8 @@ def _choices(
         offered = sorted(loader.get_group_options(group))
         part = parts.get(path) or "_global_"
         part = group.partition("/")[0] if part == "_global_" else part
-        found.append(Choice(group, chosen, offered, purposes.get(group, ""), heads.get(path, ""), part))
-    return found
+        rows.append(Choice(group, chosen, offered, purposes.get(group, ""), heads.get(path, ""), part))
+    return rows
 
 
 def _options(config: DictConfig, said: Mapping[str, str]) -> Iterator[Option]:

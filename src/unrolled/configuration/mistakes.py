@@ -32,8 +32,8 @@ def users_mistake(problem: BaseException) -> str | None:
         return f"{problem.filename}: {problem.strerror}"
     if isinstance(problem, TypeError | InstantiationException) and (changed := _changed(str(problem))):
         return changed
-    if isinstance(problem, InstantiationException) and (found := re.match(NO_CLASS, str(problem))):
-        return f"{found[2]}._target_: {found[1]}: name a class that can be imported"
+    if isinstance(problem, InstantiationException) and (match := re.match(NO_CLASS, str(problem))):
+        return f"{match[2]}._target_: {match[1]}: name a class that can be imported"
     if isinstance(problem, ValueError) and str(problem).startswith(NO_NAME):
         return f"{' '.join(_not_named())}: a choice is a name, such as model=cgru"
     if isinstance(problem, HydraException | OmegaConfBaseException) and not isinstance(problem, InstantiationException):
@@ -110,4 +110,4 @@ def _not_named() -> list[str]:
     from unrolled.configuration.conf import CONF  # which imports this module
 
     given = (re.fullmatch(r"([\w/]+)=(null|true|false|[\d.+-]*)", argument) for argument in sys.argv[1:])
-    return [found[0] for found in given if found and (CONF / found[1]).is_dir()]
+    return [match[0] for match in given if match and (CONF / match[1]).is_dir()]

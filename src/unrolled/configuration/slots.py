@@ -48,7 +48,7 @@ class Slot(NamedTuple):
 
 
 def _slot(name: str, prefix: str = "", *offered: str, base: str | None = None) -> Slot:
-    return Slot(name, frozenset(f"{prefix}{each}" for each in offered), base)
+    return Slot(name, frozenset(f"{prefix}{class_name}" for class_name in offered), base)
 
 
 _CORPUS = _slot("corpus", "unrolled.data.corpus.", "Demo", "MonolingualText", "ParallelText", "Reorder")
@@ -232,8 +232,8 @@ def _nodes(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], 
 def _texts(value: Any) -> Iterator[Any]:
     """The values of lists within lists; mappings come by themselves."""
     if isinstance(value, list):
-        for each in value:
-            yield from _texts(each)
+        for item in value:
+            yield from _texts(item)
     else:
         yield value
 
@@ -281,8 +281,8 @@ def _is_ours(target: str, slot: Slot) -> bool:
     room = slot.base.rpartition(".")[0].rpartition(".")[0]
     if not target.startswith(f"{room}."):
         return False
-    found, base = _defined(target), _defined(slot.base)
-    return inspect.isclass(found) and found is not base and issubclass(found, base) and _name(found) == target
+    cls, base = _defined(target), _defined(slot.base)
+    return inspect.isclass(cls) and cls is not base and issubclass(cls, base) and _name(cls) == target
 
 
 def _is_of_conf(target: str, path: tuple[str, ...]) -> bool:
@@ -295,18 +295,18 @@ def _is_of_conf(target: str, path: tuple[str, ...]) -> bool:
 
 def _is_registered(target: str, slot: Slot) -> bool:
     """Whether an installed package offers it for this slot by an entry point."""
-    return any(each.value.replace(":", ".") == target for each in entry_points(group=f"{PROJECT}.{slot.name}"))
+    return any(entry.value.replace(":", ".") == target for entry in entry_points(group=f"{PROJECT}.{slot.name}"))
 
 
 def _check_trusted(target: str, package: str, slot: Slot | None, where: str) -> None:
     """UserError: what is not defined in ``package``, or is no subclass of the slot's base."""
-    found = _defined(target)
-    home = getattr(found, "__module__", None)
-    if not callable(found) or not (home == package or str(home).startswith(f"{package}.")):
+    offered = _defined(target)
+    home = getattr(offered, "__module__", None)
+    if not callable(offered) or not (home == package or str(home).startswith(f"{package}.")):
         raise UserError(f"{where}: there is no class or function {target} defined in trust={package}")
     if slot is not None and slot.base is not None:
         base = _defined(slot.base)
-        if not (inspect.isclass(found) and issubclass(found, base)):
+        if not (inspect.isclass(offered) and issubclass(offered, base)):
             raise UserError(f"{where}: {target} is no subclass of {slot.base}, as {slot.name} must be")
 
 
@@ -319,5 +319,5 @@ def _defined(target: str) -> Any:
         return None
 
 
-def _name(found: Any) -> str:
-    return f"{found.__module__}.{found.__qualname__}"
+def _name(cls: Any) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"

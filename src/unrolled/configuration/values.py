@@ -88,7 +88,7 @@ def _plain(text: str) -> Any:
             if id(node) not in sizes:
                 sizes[id(node)] = inf  # until it is known: an alias of its own container has no end
                 inside = (
-                    [part for pair in node.value for part in pair]
+                    [child for pair in node.value for child in pair]
                     if isinstance(node, yaml.MappingNode)
                     else (node.value if isinstance(node, yaml.SequenceNode) else [])
                 )

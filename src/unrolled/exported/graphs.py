@@ -112,9 +112,9 @@ def graphs(model: nn.Module, batch: int = BATCH, length: int = LENGTH) -> Graphs
         parts = None, LanguageModelStep(model, state)
     else:
         raise UserError(f"{type(model).__name__} cannot be exported: an n-gram model has an ARPA file (src/arpa.py)")
-    found = list(leaves(state))
+    tensors = list(leaves(state))
     # an LSTM's state begins with one tensor twice, which the exporter would take for one input
-    return Graphs(*parts, [tensor.clone() for tensor, _ in found], [of_sentence for _, of_sentence in found])
+    return Graphs(*parts, [tensor.clone() for tensor, _ in tensors], [of_sentence for _, of_sentence in tensors])
 
 
 def dynamic_axes(model: nn.Module) -> list[dict[int, str]]:

@@ -36,15 +36,15 @@ def largest_difference(model: nn.Module, folder: Path, described: dict[str, Any]
         source = torch.randint(
             len(SPECIALS), max(words[0], len(SPECIALS) + 1), (len(lengths), max(lengths)), generator=random
         )
-        wanted, found = _state(model, start, source, torch.tensor(lengths))
+        wanted, tensors = _state(model, start, source, torch.tensor(lengths))
         for _ in range(STEPS):
             tokens = torch.randint(1, words[1], (len(lengths),), generator=random)
             log_probs, wanted = model.step(tokens, wanted)  # type: ignore[operator]
-            inputs = zip(described["step"], [tokens.numpy(), *found.values()], strict=True)
+            inputs = zip(described["step"], [tokens.numpy(), *tensors.values()], strict=True)
             outputs = dict(zip(described["next"], step.run(described["next"], dict(inputs)), strict=True))
             difference = (torch.from_numpy(outputs["log_probs"]) - log_probs).abs() / log_probs.abs().clamp(min=1)
             largest = max(largest, float(difference.max()))
-            found = {name: outputs.get(f"next_{name}", value) for name, value in found.items()}
+            tensors = {name: outputs.get(f"next_{name}", value) for name, value in tensors.items()}
     return largest
 
 

@@ -40,7 +40,7 @@ class Archive:
 
     def shapes(self, names: Iterable[str]) -> dict[str, tuple[int, ...]]:
         """The shapes of the arrays ``names``. UserError: pickled objects, or anything else that is no real number."""
-        found: dict[str, tuple[int, ...]] = {}
+        shapes: dict[str, tuple[int, ...]] = {}
         with reading(self.path, MEND), zipfile.ZipFile(self.path) as file:
             for name in names:
                 with file.open(f"{name}.npy") as member:
@@ -52,8 +52,8 @@ class Archive:
                     raise UserError(f"{self.path}: {name} holds {dtype}, where weights are floating-point; {MEND}")
                 if begin + math.prod(shape) * dtype.itemsize > file.getinfo(f"{name}.npy").file_size:
                     raise ValueError(f"{name} is cut off")
-                found[name] = shape
-        return found
+                shapes[name] = shape
+        return shapes
 
     def read(self, names: Iterable[str]) -> dict[str, Array]:
         """The arrays ``names``, which `shapes` has accepted, in float64. UserError: NaN or infinity."""
@@ -75,20 +75,20 @@ def _header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
 Shapes = Mapping[str, tuple[str, ...]]
 
 
-def check_shapes(path: Path, found: Mapping[str, tuple[int, ...]], expected: Shapes) -> dict[str, int]:
+def check_shapes(path: Path, shapes: Mapping[str, tuple[int, ...]], expected: Shapes) -> dict[str, int]:
     """The sizes that the letters of ``expected`` shapes mean ("2D": twice D). UserError: shapes that disagree.
 
     A letter alone has its size where it comes first.
     """
     sizes: dict[str, int] = {}
     origin: dict[str, str] = {}
-    for name, shape in found.items():
+    for name, shape in shapes.items():
         if len(shape) != len(expected[name]):
             raise UserError(f"{path}: {name} has the shape {shape}, not ({', '.join(expected[name])})")
         for letter, size in zip(expected[name], shape, strict=True):
             if letter not in sizes and letter.isalpha():
                 sizes[letter], origin[letter] = size, name
-    for name, shape in found.items():
+    for name, shape in shapes.items():
         due = tuple(_size(letter, sizes) for letter in expected[name])
         if shape != due:
             from_others = {origin[one] for one in re.findall("[A-Z]", "".join(expected[name]))} - {name}

@@ -65,7 +65,7 @@ def attend(
         ids = batch.to(device)
         assert ids.source is not None
         assert ids.source_lengths is not None
-        found = attended(model, ids.source, ids.source_lengths, ids.target_in, inside=inside)
+        matrices = attended(model, ids.source, ids.source_lengths, ids.target_in, inside=inside)
         for row, line in enumerate(ids.index.tolist()):
             source = ids.source[row, : int(ids.source_lengths[row])].tolist()
             target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
@@ -76,11 +76,13 @@ def attend(
             pairs[line] = AttendedPair(
                 source=source_tokenizer.pieces(source),
                 target=pieces,
-                weights=found.weights[real].float().cpu(),
+                weights=matrices.weights[real].float().cpu(),
                 source_words=source_tokenizer.words_of_pieces(sources[line]),
                 target_words=words,
-                memory_norms=None if found.memory_norms is None else found.memory_norms[real].cpu(),
-                memory=None if found.memory is None else found.memory[real].cpu(),
-                gates=None if found.gates is None else {name: gate[real].cpu() for name, gate in found.gates.items()},
+                memory_norms=None if matrices.memory_norms is None else matrices.memory_norms[real].cpu(),
+                memory=None if matrices.memory is None else matrices.memory[real].cpu(),
+                gates=None
+                if matrices.gates is None
+                else {name: gate[real].cpu() for name, gate in matrices.gates.items()},
             )
     return [pairs[line] for line in range(len(sources))]

@@ -77,5 +77,5 @@ def links_from_weights(weights: npt.ArrayLike) -> Links:
     return {(int(source), target) for target, source in enumerate(weights.argmax(axis=1))}
 
 
-def _share(part: int, whole: int) -> float:
-    return part / whole if whole else float("nan")
+def _share(counted: int, whole: int) -> float:
+    return counted / whole if whole else float("nan")

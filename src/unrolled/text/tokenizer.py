@@ -260,7 +260,7 @@ def load_tokenizers(folder: Path, load: Load | None = None) -> tuple[Tokenizer |
 def fingerprint(source: Tokenizer | None, target: Tokenizer) -> dict[str, str]:
     """SHA-256 of the tokenizers, by "tokenizer.source" and "tokenizer.target"."""
     sides = {"source": source, "target": target}
-    return {f"tokenizer.{side}": each.sha256 for side, each in sides.items() if each is not None}
+    return {f"tokenizer.{side}": tokenizer.sha256 for side, tokenizer in sides.items() if tokenizer is not None}
 
 
 def train_sentencepiece(

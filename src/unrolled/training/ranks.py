@@ -57,13 +57,13 @@ def is_first() -> bool:
     return int(os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0"))) == 0
 
 
-def shared_start(own: str) -> str:
+def shared_start(name: str) -> str:
     """A name for the start of a run, the same in all processes that torchrun or SLURM started for it.
 
-    ``own``: this process' name, used if it is the only or the first one. A requeued SLURM job keeps its name.
+    ``name``: this process' name, used if it is the only or the first one. A requeued SLURM job keeps its name.
     """
     if not started_from_outside():
-        return own
+        return name
     if "TORCHELASTIC_RUN_ID" in os.environ:  # the processes of torchrun share a store
         import torch  # takes seconds, which a single process need not wait
 
@@ -71,11 +71,11 @@ def shared_start(own: str) -> str:
         store = torch.distributed.TCPStore(*address, is_master=False)  # type: ignore[attr-defined]
         key = f"unrolled/start/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
         if is_first():
-            store.set(key, own)
+            store.set(key, name)
         return store.get(key).decode()
     if "SLURM_JOB_ID" in os.environ:
         return f"slurm-{os.environ['SLURM_JOB_ID']}.{os.environ.get('SLURM_STEP_ID', '0')}"
-    return own
+    return name
 
 
 def processes(accelerator: str, devices: Any, strategy: str) -> int:
