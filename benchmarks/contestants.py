@@ -1,4 +1,4 @@
-"""Who takes part: the model as it stands, and two ways to write the same function as loops over its steps.
+"""Who takes part: the model as it is, and two ways to write the same function as loops over its steps.
 
 * ours: the model's teacher forcing, whatever it does, the chunked loss, and fused Adam: what train.py runs.
 * plain: nn.GRU or a plain loop in the encoder; ``Decoder.step`` position by position, the embedding projected in each;

@@ -1,6 +1,6 @@
 """How others begin: each recipe fills the matrices of a model of ours as that project fills its own.
 
-Only the distributions are theirs; what stands where, the optimiser and all else are ours. Sources, as read in 2026:
+Only the distributions are theirs; the places, the optimiser and all else are ours. Sources, as read in 2026:
 nmtpytorch ``nmtpytorch/models/nmt.py`` (``reset_parameters``), dl4mt ``session2/nmt.py`` (``norm_weight``), JoeyNMT
 ``joeynmt/initialization.py`` (its defaults), and ``reset_parameters`` of PyTorch's own layers.
 """

@@ -31,7 +31,7 @@ FILES_TO_THE_HYPOTHESIS, NAMES_TO_THE_HYPOTHESIS = 16, 28
 
 
 def to_the_loss(folder: Path, *, plainly: bool) -> Watch:
-    """Of one training step; ``plainly``: by the definitions, not by what stands for them in fast/ and linear_loss."""
+    """Of one training step; ``plainly``: by the definitions, not by their replacements in fast/ and linear_loss."""
 
     def by_definition(hidden, output, words, smoothing):
         return token_loss(output(hidden), words, smoothing)

@@ -29,7 +29,7 @@ def test_killed_trainings_come_out_as_if_they_had_not_been(tmp_path):
 
 @pytest.mark.slow
 def test_a_training_that_begins_again_in_place_of_being_resumed_is_seen(tmp_path):
-    """Another seed stands for whatever an interruption may change."""
+    """Another seed plays the part of whatever an interruption may change."""
     warm()
     found = []
     for seed in (1, 2):

@@ -51,7 +51,7 @@ def rows(stdout):
 
 
 def figures(done):
-    """Of the first column, whose head stands alone in its line."""
+    """Of the first column, whose head is alone on its line."""
     return {name: float(cells[0]) for name, cells in rows(done.stdout).items() if cells}
 
 

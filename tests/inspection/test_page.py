@@ -398,7 +398,7 @@ def test_two_runs_stand_side_by_side(browser, trained, snapshots, tmp_path):
     assert len(page.all("th.on")) == 4
     page.sentence(1)
     assert page.texts("thead th") == 2 * snapshots[2]["sentences"][1]["source"]
-    # what stands in one translation need not stand in the other: the source alone is linked
+    # a word of one translation need not be in the other: the source alone is linked
     page.choose("translation")
     pieces = [target(snapshots[place], 1, "translation")["pieces"] for place in (2, 1)]
     page.point(page.cell(0, 0))

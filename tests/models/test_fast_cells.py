@@ -117,7 +117,7 @@ def test_encoder_equals_nn_gru_over_packed_sentences(lengths, extra, layers, siz
 
 
 def test_two_layers_under_one_mask_compute_the_same(monkeypatch):
-    """nn.GRU draws its masks in another order: here the same one stands between single layers of nn.GRU."""
+    """nn.GRU draws its masks in another order: here the same mask is applied between single layers of nn.GRU."""
     size, rate, lengths = 3, 0.4, torch.tensor([S, 2, 4])
     encoder = randomise(BidirectionalGRU(embedding_size=E, size=size, layers=2, dropout=rate).double(), 57).train()
     words = normal(3, S, E)

@@ -53,7 +53,7 @@ def test_select_takes_what_belongs_to_sentences_once_for_all_their_hypotheses():
 
 
 class SharedChain(Watched):
-    """The sentence's number stands once for all its hypotheses, as a translator's annotations do."""
+    """The sentence's number is kept once for all its hypotheses, as a translator's annotations do."""
 
     def start(self, batch):
         sentence, prefix, place = super().start(batch)

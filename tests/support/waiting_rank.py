@@ -1,4 +1,4 @@
-"""A process as `run_ranks` starts it, which waits: ``python -m support.waiting_rank``; its fate stands in FOLDER."""
+"""A process as `run_ranks` starts it, which waits: ``python -m support.waiting_rank``; FOLDER gets its fate."""
 
 import os
 import signal

@@ -3,7 +3,7 @@
 The way has two parts. Building: what is on the call stack when the model is constructed. Computing: what is on the call
 stack when the goal is entered (a training step, a search), and every function of ours that runs inside the goal until
 it returns for the first time. Left out is what decides nothing about the result: the rest of the building (data,
-callbacks, checks, initial values), and what stands around the command's own function (`command`, `launch`, which call
+callbacks, checks, initial values), and what surrounds the command's own function (`command`, `launch`, which call
 it with the configuration). Class bodies and modules being imported are no functions.
 
 A name is a module's function, or a class, however many of its methods run.
