@@ -1,9 +1,11 @@
 """metrics.csv: every row once, new columns whenever they come, and cut to where a checkpoint was written."""
 
 import csv
+from unittest.mock import Mock
 
 import pytest
 
+from unrolled.training.loggers import csv as csv_logger
 from unrolled.training.loggers.csv import Curves, CurvesWriter
 
 
@@ -57,6 +59,29 @@ def test_what_was_logged_before_going_on_is_kept(writer, tmp_path):
     again.resume(mark)
     again.save()
     assert [row["train/loss"] for row in read(tmp_path)] == ["3.0", "9.0"]
+
+
+def test_ctrl_c_while_columns_are_added_leaves_a_file_that_can_be_continued(writer, tmp_path, monkeypatch):
+    log(writer, (1, {"train/loss": 3.0}))
+    mark = writer.mark()
+    writer.log_metrics({"val/loss": 2.5}, 2)
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(csv_logger, "write_text", Mock(side_effect=KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            writer.save()
+    writer.save()  # as Lightning does when a training ends
+    assert [len(row) for row in read(tmp_path)] == [2, 2]
+    CurvesWriter(str(tmp_path)).resume(mark)
+
+
+def test_a_row_that_was_cut_short_after_the_checkpoint_does_not_matter(writer, tmp_path):
+    log(writer, (1, {"train/loss": 3.0, "val/loss": 4.0}))
+    mark = writer.mark()
+    at_mark = (tmp_path / "metrics.csv").read_bytes()
+    with (tmp_path / "metrics.csv").open("a") as file:
+        file.write("2,1.")
+    CurvesWriter(str(tmp_path)).resume(mark)
+    assert (tmp_path / "metrics.csv").read_bytes() == at_mark
 
 
 def test_a_file_that_is_gone_begins_anew(writer, tmp_path):

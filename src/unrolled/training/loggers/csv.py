@@ -2,6 +2,7 @@
 
 import csv
 import io
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -21,19 +22,21 @@ class CurvesWriter(ExperimentWriter):
     def __init__(self, log_dir: str) -> None:
         super().__init__(log_dir)
         self._rows = 0
+        self._header: list[str] = []
 
     def _check_log_dir_exists(self) -> None:
         """Do nothing: the run folder is never empty, and its files are kept."""
 
     def save(self) -> None:
-        """Write what was logged since the last call."""
+        """Write what was logged since the last call. Ctrl-C may end it anywhere, and then it is called once more."""
         if not self.metrics:
             return
-        if self._record_new_keys() or self._rows == 0:
-            self._rewrite(self._read() if self._rows else [])
-        else:
+        self._record_new_keys()
+        if self.metrics_keys == self._header:
             with Path(self.metrics_file_path).open("a", newline="", encoding="utf-8") as file:
                 csv.DictWriter(file, fieldnames=self.metrics_keys).writerows(self.metrics)
+        else:
+            self._rewrite(self._read(self._rows) if self._rows else [])
         self._rows += len(self.metrics)
         self.metrics = []
 
@@ -46,17 +49,18 @@ class CurvesWriter(ExperimentWriter):
 
     def resume(self, mark: dict[str, Any]) -> Rows:
         """Truncate the file to what it was at ``mark``, and append from there. Returns the rows that remain."""
-        rows = self._read()[: mark["rows"]] if Path(self.metrics_file_path).exists() else []
+        rows = self._read(mark["rows"]) if Path(self.metrics_file_path).exists() else []
         self.metrics_keys, self._rows = list(mark["columns"]), len(rows)
         logged, self.metrics = self.metrics, []
         self._rewrite(rows)
         self.metrics = logged
         return rows
 
-    def _read(self) -> Rows:
+    def _read(self, count: int) -> Rows:
+        """The first ``count`` rows; the machine may have stopped while later ones were written."""
         path = Path(self.metrics_file_path)
         with reading(path), path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+            rows = list(islice(csv.DictReader(file), count))
             if any(None in row or None in row.values() for row in rows):
                 raise ValueError("its rows have not the columns of its first line")
             return rows
@@ -69,6 +73,7 @@ class CurvesWriter(ExperimentWriter):
         writer.writerows(rows)
         writer.writerows(self.metrics)
         write_text(Path(self.metrics_file_path), text.getvalue())
+        self._header = list(self.metrics_keys)
 
 
 class Curves(CSVLogger):
