@@ -187,6 +187,24 @@ def test_runs_with_another_test_text_are_in_neither_figures_nor_tests(runs, data
     assert not (runs / "comparison").exists()
 
 
+def test_where_a_run_has_learnt_nothing_there_is_neither_bold_nor_p(runs, data, tmp_path, caplog):
+    for attention, seed in (("dot", 1), ("coverage", 1), ("coverage", 2)):
+        lines = translations(0.2, seed)
+        nothing = attention == "dot" or seed == 2
+        found = figures(lines) | {"left_unigram_level": not nothing, "parameters": 1, "peak_memory_mib": 1.0}
+        write_translator(runs, attention, seed, 0.2, data, results=found)
+    done = compare(tmp_path, "baseline={attention: bahdanau}")
+    _, rows = cells(done.stdout)
+    assert rows["gru_att"]["p (bootstrap)"] <= "1"
+    assert [rows[name]["p (bootstrap)"] for name in ("dot", "coverage")] == ["–", "–"]
+    assert rows["dot"]["runs"] == "1 (1 at the unigram level)"
+    assert "coverage: no p-value, as with seed 2 one of the pair has learnt nothing" in caplog.text
+    assert "dot-seed1: has learnt nothing: its lowest validation loss is not 0.1 nats" in caplog.text
+    page = (runs / "comparison" / "comparison.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if line.startswith("| dot |"))
+    assert "**" not in row  # though no other run has taken less memory
+
+
 def test_p_values_are_of_seeds_that_both_have(runs, data, tmp_path, caplog):
     write_translator(runs, "bahdanau", 3, 0.3, data)
     write_translator(runs, "gru_att", 4, 0.1, data)

@@ -16,7 +16,7 @@ def test_a_run_that_learns_nothing_says_so_and_compare_marks_it(tmp_path, caplog
     assert "optimizer.lr" in line
     assert "\n" not in line
     assert "1 (1 at the unigram level)" in call_script("compare.py", "runs=runs", cwd=tmp_path).stdout
-    assert "how often words come" in (tmp_path / "runs/comparison/comparison.md").read_text(encoding="utf-8")
+    assert "has learnt nothing: its lowest" in (tmp_path / "runs/comparison/comparison.md").read_text(encoding="utf-8")
 
 
 def test_a_run_that_learns_says_nothing(tmp_path, caplog):

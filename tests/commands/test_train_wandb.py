@@ -21,18 +21,21 @@ def curve(shown: dict[str, Any], name: str) -> list[tuple[int, float]]:
     return [(row["trainer/global_step"], row[name]) for row in shown["history"] if name in row]
 
 
-def test_run_is_named_after_what_was_chosen(shown):
-    assert shown["name"] == "cgru-gru_att-reorder-seed0"
+def test_run_is_named_after_what_was_chosen_and_its_folder(shown, trained):
+    assert shown["name"] == f"cgru-gru_att-reorder-seed0 {trained.name}"
+    assert shown["tags"] == ["cgru", "gru_att", "reorder"]
+    assert shown["job_type"] == "train"
     assert shown["project"] == "unrolled"
     assert shown["group"] == ""
 
 
-def test_configuration_is_that_of_the_run(shown):
+def test_configuration_is_that_of_the_run(shown, trained):
     assert shown["config"]["seed"] == 0
     assert shown["config"]["choices"] == {
         "model": "cgru", "attention": "gru_att", "alignment": "none", "data": "reorder",
     }  # fmt: skip
     assert shown["config"]["model"]["decoder_size"] == 12
+    assert shown["config"]["parameters"] == results(trained)["parameters"]
     assert shown["config"]["attention"]["_target_"].endswith("GRUAttention")
 
 
@@ -45,6 +48,9 @@ def test_curves_are_those_of_the_run(shown, trained):
     assert len(losses) >= steps // 2
     assert [step for step, _ in losses] == sorted({step for step, _ in losses})
     assert losses[-1][1] < losses[0][1]
+    for name in ("train/target_tokens_per_second", "train/gradient_norm"):
+        assert len(curve(shown, name)) >= 2
+        assert all(value > 0 for _, value in curve(shown, name))
     ((_, test_bleu),) = curve(shown, "test/bleu")
     assert test_bleu == pytest.approx(results(trained)["test/bleu"])
 
@@ -104,7 +110,7 @@ def test_a_run_that_fails_is_marked_as_failed(tmp_path):
 @pytest.mark.slow
 def test_every_job_of_a_sweep_is_a_run_of_its_group(sweep):
     jobs = [read(folder) for folder in sorted(sweep.iterdir()) if folder.is_dir()]
-    assert [job["name"] for job in jobs] == [f"cgru-gru_att-reorder-seed{seed}" for seed in (0, 1)]
+    assert [job["name"] for job in jobs] == [f"{seed}-cgru-gru_att-reorder-seed{seed} seeds" for seed in (0, 1)]
     assert [job["group"] for job in jobs] == ["seeds", "seeds"]
     assert [job["config"]["seed"] for job in jobs] == [0, 1]
     assert [job["exit"] for job in jobs] == [0, 0]

@@ -11,12 +11,14 @@ import pytest
 from markdown_it import MarkdownIt  # of rich
 from support.handmade_runs import run
 
-from unrolled.comparison.document import Heading, Paragraph, Picture, Table, markdown
+from unrolled.comparison.document import STYLE, Heading, Paragraph, Picture, Table, markdown
 from unrolled.comparison.document import html as to_html
 from unrolled.comparison.groups import compare
 from unrolled.comparison.tables import comma_separated, group_rows, p_value, summary
 from unrolled.figures.band_curves import bands_figure
 from unrolled.figures.formats import save_figure
+from unrolled.inspection.page import page as attention_page
+from unrolled.inspection.page import theme
 from unrolled.metrics.bands import Band
 from unrolled.metrics.significance import PairedScores
 from unrolled.text.table import table
@@ -108,6 +110,16 @@ def test_a_page_takes_text_literally_and_needs_no_other_file(blocks):
     assert image["src"].startswith("data:image/png;base64,")
     assert not re.search(r"href|url\(|@import", page)
     assert page.count("<b>") == 1
+
+
+def test_a_page_has_the_colours_of_the_page_of_attention_by_day_and_by_night(blocks):
+    page = to_html("Title", blocks)
+    assert theme() in page
+    assert theme() in attention_page([])
+    assert "prefers-color-scheme: dark" in page
+    assert '<meta name="viewport"' in page
+    own = STYLE.replace("background: #fff", "")  # behind a picture, which is drawn on white
+    assert not re.search(r"#[0-9a-f]{3,6}\b", own)
 
 
 def test_markdown_takes_text_literally(blocks):

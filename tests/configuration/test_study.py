@@ -29,6 +29,7 @@ class Study:
         self.folder, self.value = folder, value
         self.pruner = pruner or {"_target_": "optuna.pruners.NopPruner"}
         self.launched = []
+        self.wait = True
 
     @property
     def storage(self):
@@ -50,7 +51,7 @@ class Study:
     def sweep(self, *arguments, trials=6, jobs=1, direction="max", params=None):
         sweep(
             list(arguments),
-            OmegaConf.create({"hydra": {"sweep": {"dir": str(self.folder)}}}),
+            OmegaConf.create({"hydra": {"sweep": {"dir": str(self.folder)}}, "sweep": {"wait": self.wait}}),
             self.launch,
             sampler=partial(optuna.samplers.TPESampler, seed=1, n_startup_trials=3),
             pruner=instantiate(self.pruner),
@@ -236,3 +237,11 @@ def test_a_study_of_an_older_optuna_is_one_line(tmp_path):
         tables.execute("update alembic_version set version_num = 'v2.6.0.a'")
     with pytest.raises(UserError, match="optuna storage upgrade --storage sqlite:///"):
         study.sweep(*SPACE, trials=2)
+
+
+def test_a_study_cannot_but_wait(tmp_path):
+    study = Study(tmp_path / "study", lambda options: 1.0)
+    study.wait = False
+    with pytest.raises(UserError, match=r"sweep\.wait=false"):
+        study.sweep(*SPACE)
+    assert study.launched == []

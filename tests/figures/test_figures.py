@@ -13,14 +13,14 @@ from unrolled.figures.curves import curves_figure
 from unrolled.figures.formats import picture_formats, save_figure
 from unrolled.figures.heat_map import alignment_figure
 
-CURVES = """epoch,step,train/loss,val/loss,val/perplexity,val/bleu,test/bleu
-0,9,5.5,,,,
-0,19,4.5,,,,
-0,19,,4.0,54.6,1.5,
-1,29,nan,,,,
-1,39,,3.5,inf,12.25,
-1,9,,,,0.5,
-1,39,,,,,13.0
+CURVES = """epoch,step,train/loss,val/loss,val/perplexity,val/bleu,val/aer,test/bleu
+0,9,5.5,,,,,
+0,19,4.5,,,,,
+0,19,,4.0,54.6,1.5,,
+1,29,nan,,,,,
+1,39,,3.5,inf,12.25,0.25,
+1,9,,,,0.5,,
+1,39,,,,,,13.0
 """
 
 
@@ -55,6 +55,17 @@ def test_source_is_on_top_target_on_the_left_weights_in_greys():
     assert shades[0, 0].tolist() == [1, 1, 1]
     assert shades[1, 0].tolist() == [0, 0, 0]
     np.testing.assert_allclose(shades.max(axis=2), shades.min(axis=2), atol=0.01)
+
+
+def test_a_heat_map_names_its_axes_its_greys_and_its_circles():
+    figure = random_figure(5, 7, links={(6, 0)}, possible={(1, 1)}, target_name="reference")
+    (axes,) = figure.axes
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("source", "reference")
+    (scale,) = axes.child_axes
+    assert scale.get_title(loc="left") == "weight"
+    assert labels(scale.yaxis) == ["0.0", "0.5", "1.0"]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["known link", "possible link (dotted)"]
+    assert random_figure(5, 7).axes[0].get_legend() is None
 
 
 def test_known_links_are_red_circles_at_their_places(tmp_path):
@@ -109,6 +120,7 @@ def test_every_character_has_the_first_font_that_has_it(monkeypatch):
     assert fonts.fonts_for(["x", "z\n"]) == ["DejaVu Sans", "Noto Sans X", "Mono Sans"]
     assert fonts.fonts_for(["?", "z"]) == ["DejaVu Sans", "Mono Sans"]
     assert fonts.fonts_for([]) == ["DejaVu Sans"]
+    assert fonts.drawable("ax?\u0007 \ufe0f\U0001f600", ["DejaVu Sans", "Noto Serif"]) == "axU+003F\u0007 U+1F600"
 
 
 @pytest.mark.parametrize(("target_length", "source_length"), [(1, 1), (5, 7), (61, 59), (3, 41)])
@@ -152,11 +164,13 @@ def curves(figure):
 def test_curves_are_drawn_where_there_are_values(tmp_path):
     path = tmp_path / "metrics.csv"
     path.write_text(CURVES)
-    figure = curves_figure(path)
+    figure = curves_figure(path, "cgru_$1$")
+    assert figure.get_suptitle() == "cgru_$1$"
     assert curves(figure) == {
         "loss (nats a token)": {"train": [[9, 5.5], [19, 4.5]], "val": [[19, 4.0], [39, 3.5]]},
         "perplexity": {"val": [[19, 54.6]]},
         "BLEU": {"val": [[9, 0.5], [19, 1.5], [39, 12.25]]},
+        "AER (0 to 1)": {"val": [[39, 0.25]]},
     }
     save_figure(figure, tmp_path / "curves.png")
     assert pixels(tmp_path / "curves.png").shape[1] > 1000

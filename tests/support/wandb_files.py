@@ -69,6 +69,7 @@ def read(folder: Path) -> dict[str, Any]:
         if record.HasField("run"):
             run = record.run
             found |= {"name": run.display_name, "group": run.run_group, "project": run.project, "id": run.run_id}
+            found |= {"tags": list(run.tags), "job_type": run.job_type}
             found["config"] |= {item.key: json.loads(item.value_json) for item in run.config.update}
         elif record.HasField("config"):
             found["config"] |= {item.key: json.loads(item.value_json) for item in record.config.update}

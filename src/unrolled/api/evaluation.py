@@ -43,7 +43,8 @@ def evaluated(translator: TrainedTranslator, first: str, config: DictConfig) -> 
         words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
         results[f"bleu, source of {words} ({sentences} sentences)"] = bleu
     shown = shown_lines(config.pictures, len(sources))
-    draw = partial(save_alignments, Path(first), config.split, shown, formats=formats)
+    name = f"{run.name}-seed{run.seed}, best checkpoint"
+    draw = partial(save_alignments, Path(first), config.split, shown, formats=formats, run=name)
     chosen = [sources[line] for line in shown]
     draw(translator.attend(chosen, [hypotheses[line] for line in shown]))
     if gold is not None:

@@ -33,7 +33,15 @@ def train_in(
         data.save_tokenizers(folder / "tokenizer")
         write_provenance(folder, fingerprint=data.fingerprint(), resume=resume)
     facts = {**config.choices, "seed": config.seed, "run": str(folder)}
-    results = run(module=module, data=data, trainer=trainer, folder=folder, facts=facts, resume=resume)
+    results = run(
+        module=module,
+        data=data,
+        trainer=trainer,
+        folder=folder,
+        facts=facts,
+        name=f"{config.name}-seed{config.seed}",
+        resume=resume,
+    )
     if trainer.is_global_zero:
         show(results)
     return results

@@ -7,20 +7,28 @@ from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
+from unrolled.inspection.page import theme
+
 STYLE = """
-body { font: 16px/1.5 Georgia, 'Times New Roman', serif; max-width: 84em; margin: 2em auto; padding: 0 1em; color: #111;
-  background: #fff; }
-h1, h2 { font-weight: 600; line-height: 1.2; } h2 { margin-top: 2em; }
-.table { overflow-x: auto; margin: 1em 0; }
-table { border-collapse: collapse; border-top: 2px solid #111; border-bottom: 2px solid #111; font-size: 0.9em;
-  font-variant-numeric: tabular-nums lining-nums; }
-th { border-bottom: 1px solid #111; font-weight: 600; } th, td { padding: 0.2em 0.5em; text-align: right;
-  white-space: nowrap; vertical-align: top; }
-th { white-space: normal; vertical-align: bottom; } .left { text-align: left; } .prose table { width: 100%; }
-.prose td { white-space: normal; } .prose td:first-child { width: 10em; } .prose td:last-child { width: 3em; }
+body { max-width: 84rem; margin: 0 auto; padding: 1.4rem 1.8rem 3rem; }
+h2 { margin: 2.2rem 0 .6rem; font-size: 1.05rem; font-weight: 650; }
+.table { overflow-x: auto; margin: .8rem 0; }
+table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums lining-nums; }
+th { padding: .3rem .7rem; color: var(--soft); font-size: .8rem; font-weight: 500; text-align: right;
+  vertical-align: bottom; border-bottom: 1px solid var(--line); }
+td { padding: .3rem .7rem; text-align: right; white-space: nowrap; vertical-align: top;
+  border-bottom: 1px solid var(--grid); }
+td b { font-weight: 650; color: var(--accent); }
+tr:hover td { background: var(--back); }
+.left { text-align: left; }
+.prose table { width: 100%; } .prose td { white-space: normal; }
+.prose td:first-child { width: 10rem; color: var(--soft); } .prose td:last-child { width: 3rem; }
+figure { margin: 1rem 0; } img { display: block; max-width: 100%; width: 40rem; padding: .5rem; background: #fff;
+  border: 1px solid var(--line); border-radius: 8px; }
+figcaption, .note { margin: .6rem 0; color: var(--soft); font-size: .85rem; max-width: 52rem; }
+@media (max-width: 56rem) { body { padding: 1rem; } td, th { padding: .3rem .45rem; }
+  .prose td:first-child { width: 6rem; } }
 @media print { .table { overflow: visible; } }
-figure { margin: 1em 0; } img { max-width: 100%; width: 40em; } figcaption, .note { color: #444; font-size: 0.9em;
-  max-width: 48em; }
 """.strip()
 
 
@@ -72,8 +80,10 @@ def html(title: str, blocks: Sequence[Block]) -> str:
     """One page with embedded pictures; all text is taken literally."""
     body = fragment(blocks)
     return (
-        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(title)}</title>\n'
-        f"<style>\n{STYLE}\n</style>\n</head>\n<body>\n<h1>{escape(title)}</h1>\n{body}\n</body>\n</html>\n"
+        f'<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n<title>{escape(title)}</title>\n'
+        f"<style>\n{theme()}{STYLE}\n</style>\n</head>\n<body>\n"
+        f"<h1><small>unrolled</small>{escape(title)}</h1>\n{body}\n</body>\n</html>\n"
     )
 
 

@@ -75,7 +75,7 @@ class Group:
         return "baseline='{" + ", ".join(f"{name}: {value}" for name, value in self.values.items()) + "}'"
 
     def stuck(self) -> list[Run]:
-        """The runs that never left the unigram level."""
+        """The runs that have learnt nothing: that never left the unigram level."""
         return [run for run in self.runs if run.results.get("left_unigram_level") is False]
 
     def by_seed(self) -> dict[Any, Run]:
@@ -93,9 +93,14 @@ class Comparison:
     baseline: Group | None = None
 
     def best(self, measure: Measure) -> list[Group]:
-        """The groups with the best mean, several if equal; none if there is only one or they are not comparable."""
+        """The groups with the best mean, several if equal; none if there is only one or they are not comparable.
+
+        A group of which no run has learnt anything is never among them.
+        """
         means = {
-            place: spread.mean for place, group in enumerate(self.groups) if (spread := group.spread(measure.name))
+            place: spread.mean
+            for place, group in enumerate(self.groups)
+            if (spread := group.spread(measure.name)) and len(group.stuck()) < len(group.runs)
         }
         if len(means) < 2 or measure.better == 0 or not self.comparable(measure):
             return []

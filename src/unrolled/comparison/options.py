@@ -14,7 +14,7 @@ TARGET = "._target_"
 CHOICE = "choices."
 OF_THE_RUN = (
     *("seed", "run_folder", "resume", "reproduce", "name", "logger", "cache", "overrides"),
-    *("data.module.seed", "data.module.cache", "callbacks.attention_record.name"),
+    *("data.module.seed", "data.module.cache", "callbacks.attention_record.name", "callbacks.pictures.name"),
 )
 OF_THE_PROGRAM = ("sweep.", "logger.", "hydra.")
 TEXT = "text."

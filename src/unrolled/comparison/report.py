@@ -21,6 +21,10 @@ from unrolled.runs.folder import Run
 from unrolled.text.table import table
 
 TITLE = "Comparison of runs"
+NOTHING = (
+    "has learnt nothing: its lowest validation loss is not 0.1 nats a token below the unigram level, the loss of a "
+    "model that knows how often words come and nothing of their context (left_unigram_level in results.json)"
+)
 SPREAD = (
     "Means over the runs of a group, which differ only in the seed, ± sample standard deviation (n - 1). Best in bold."
 )
@@ -127,7 +131,9 @@ class Report:
         baseline = comparison.baseline
         if baseline is None or translated is None or baseline not in translated.groups:
             return {}
-        return translated.pairs(baseline, bootstrap=self.bootstrap, randomization=self.randomization)
+        pairs = translated.pairs(baseline, bootstrap=self.bootstrap, randomization=self.randomization)
+        untested = _untested(comparison.groups, baseline)
+        return {label: of_seeds for label, of_seeds in pairs.items() if label not in untested}
 
     def _bands(self, translated: Translated) -> list[tuple[str, str, dict[str, list[Band]]]]:
         """File name, what the numbers mean, and bands."""
@@ -186,13 +192,10 @@ def _is_terminal() -> bool:
 def notices(comparison: Comparison) -> list[str]:
     """What a reader of the tables should know: omitted runs, figures that are missing or not comparable."""
     lines = [f"{run.folder}: {why}; left out" for run, why in comparison.left_out]
-    lines += [
-        f"{run.folder}: has not learnt more than how often words come (left_unigram_level in results.json)"
-        for group in comparison.groups
-        for run in group.stuck()
-    ]
+    lines += [f"{run.folder}: {NOTHING}" for group in comparison.groups for run in group.stuck()]
     if comparison.baseline is not None:
         lines += _unpaired(comparison.groups, comparison.baseline)
+        lines += _untested(comparison.groups, comparison.baseline).values()
     for measure in MEASURES:
         for group in comparison.groups:
             without = [run for run in group.runs if run.results.get(measure.name) is None]
@@ -214,6 +217,21 @@ def _unpaired(groups: Sequence[Group], baseline: Group) -> list[str]:
         for group in groups
         if group.spread(BLEU.name) and not group.by_seed().keys() & others.keys()
     ]
+
+
+def _untested(groups: Sequence[Group], baseline: Group) -> dict[str, str]:
+    """By label of the groups that have a pair with a run that has learnt nothing, a line that says so.
+
+    That one of two systems has not learnt is known without a test, and a small p would look like a finding.
+    """
+    others, lines = baseline.by_seed(), {}
+    for group in groups:
+        runs = {seed: (run, others[seed]) for seed, run in group.by_seed().items() if seed in others}
+        stuck = [seed for seed, pair in runs.items() if any(run in (*group.stuck(), *baseline.stuck()) for run in pair)]
+        if stuck and group is not baseline:
+            seeds = ", ".join(map(str, stuck))
+            lines[group.label] = f"{group.label}: no p-value, as with seed {seeds} one of the pair has learnt nothing"
+    return lines
 
 
 def comparison_folder(runs: Sequence[Run]) -> Path:

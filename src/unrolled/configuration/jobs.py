@@ -15,7 +15,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from unrolled.configuration.slots import trusted
 from unrolled.configuration.trial import TRIAL, this_trial
-from unrolled.configuration.values import read_config, read_plain, resolved
+from unrolled.configuration.values import load_runs, read_config, read_plain, resolved
 from unrolled.errors import UserError
 from unrolled.runs.results import read_results
 from unrolled.runs.resume import check_resumable, moved, status
@@ -66,6 +66,7 @@ def this_job(config: DictConfig) -> Job:
     folder = Path(config.run_folder)
     if not in_sweep():
         return Job(config, resume=False)
+    check_wait(config)
     for logger in (config.logger or {}).values():
         if "group" in logger and logger.group is None:
             logger.group = Path(config.sweep.dir).name
@@ -85,8 +86,16 @@ def this_job(config: DictConfig) -> Job:
 
 
 def _options(config: dict[str, Any]) -> dict[str, Any]:
-    """Without what the command line named, which says nothing that they do not."""
-    return {name: value for name, value in config.items() if name != "overrides"}
+    """Without what the command line named, which says nothing that they do not, and whether it waited for the jobs."""
+    kept = {name: value for name, value in config.items() if name != "overrides"}
+    sweep = {name: value for name, value in (config.get("sweep") or {}).items() if name != "wait"}
+    return kept | {"sweep": sweep}
+
+
+def check_wait(config: DictConfig) -> None:
+    """UserError: jobs that run here are not to be waited for."""
+    if not config.sweep.wait and not HydraConfig.get().launcher._target_.endswith(".Slurm"):
+        raise UserError("sweep.wait=false: jobs are submitted by hydra/launcher=slurm alone; give both, or neither")
 
 
 def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
@@ -203,8 +212,13 @@ class Sweep(Callback):
         Sweep.folder = config.sweep.dir
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
-        """Forget it."""
-        Sweep.folder = None
+        """Show all its runs in one table, and forget it."""
+        folder, Sweep.folder = Sweep.folder, None
+        if folder is not None and not is_child():
+            from unrolled.comparison.sweep_table import sweep_table  # which only the end of a sweep needs
+
+            sys.stdout.write(f"\n{folder}\n{sweep_table(load_runs(folder))}")
+            sys.stdout.flush()
 
     @classmethod
     def say_how_to_continue(cls) -> None:

@@ -60,6 +60,8 @@ def sweep(
         import optuna
     except ImportError as problem:
         raise UserError('sweep=optuna: Optuna is not installed: pip install -e ".[sweep]"') from problem
+    if not config.sweep.wait:
+        raise UserError("sweep.wait=false: a search has to wait for the values of its trials; omit it")
     optuna.logging.set_verbosity(logging.WARNING)
     overrides = OverridesParser.create().parse_overrides(arguments)
     if not any(override.is_sweep_override() for override in overrides):

@@ -83,6 +83,12 @@ class Objective(lightning.LightningModule):
         finally:
             del self.log
 
+    def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
+        """Log the norm of all gradients together, before it is clipped, as often as the other curves."""
+        if (self.trainer.global_step + 1) % self.trainer.log_every_n_steps == 0:  # type: ignore[attr-defined]
+            gradients = [weight.grad for weight in self.parameters() if weight.grad is not None]
+            self.log("train/gradient_norm", torch.nn.utils.get_total_norm(gradients))
+
     def on_before_zero_grad(self, optimizer: Optimizer) -> None:
         """An update begins."""
         self._mean.begin()

@@ -20,6 +20,7 @@ from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.pruning import Pruned
 from unrolled.training.callbacks.speed import Speed
 from unrolled.training.callbacks.unigram_level import UnigramLevel
+from unrolled.training.loggers.media import log_parameters
 from unrolled.training.loggers.wandb import finish
 from unrolled.training.objective import Objective
 from unrolled.training.preemption import Preempted
@@ -40,16 +41,17 @@ def run(
     trainer: lightning.Trainer,
     folder: Path,
     facts: dict[str, Any],
+    name: str = "",
     resume: bool = False,
 ) -> dict[str, Any]:
     """Train, test the best checkpoint, and fill the run folder. Returns the content of ``results.json``.
 
     ``resume``: start from the last checkpoint in the folder, if there is one.
 
-    ``facts`` (model, attention, seed, ...) are copied to results.json. ``status`` is ``completed``, ``interrupted``,
-    or, with the last finite validation figures, ``diverged`` or ``pruned`` (by a search); any other error is raised
-    after results.json and the loggers have recorded that the run ``failed``. Preempted is raised too, with
-    ``interrupted``.
+    ``name`` is the run's in its figures. ``facts`` (model, attention, seed, ...) are copied to results.json. ``status``
+    is ``completed``, ``interrupted``, or, with the last finite validation figures, ``diverged`` or ``pruned`` (by a
+    search); any other error is raised after results.json and the loggers have recorded that the run ``failed``.
+    Preempted is raised too, with ``interrupted``.
     """
     keep_freed_memory()
     if trainer.is_global_zero:
@@ -61,8 +63,10 @@ def run(
     start = _start(folder, module) if resume else None
     outcome = None  # unknown if the process is killed
     try:
+        log_parameters(trainer.loggers, sum(parameter.numel() for parameter in module.parameters()))
         trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
         results |= _training_facts(module, trainer)
+        log_parameters(trainer.loggers, results["parameters"])  # counted n-grams are known only now
         results |= _test(module, data, trainer, folder)
         if results.get("left_unigram_level") is False:
             log.warning("%s", STILL_AT_UNIGRAM_LEVEL.format(**results))
@@ -90,7 +94,7 @@ def run(
             if outcome != "failed":
                 for logger in trainer.loggers:
                     logger.save()
-                save_curves(folder)
+                save_curves(folder, name)
             # the very last file: a run that says how it ended is complete
             results["peak_memory_mib"] = round(peak_memory_mib(), 1)
             write_results(folder, results)

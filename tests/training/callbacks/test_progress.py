@@ -24,6 +24,7 @@ def clock(monkeypatch):
 
 def trainer(**changes):
     state = {"is_global_zero": True, "current_epoch": 1, "num_training_batches": 9, "global_step": 11, "world_size": 2}
+    state |= {"callbacks": [], "estimated_stepping_batches": math.inf}
     return SimpleNamespace(**state | {"callback_metrics": {"train/loss": torch.tensor(2.5)}} | changes)
 
 
@@ -36,6 +37,15 @@ def test_a_line_comes_when_it_is_time_and_has_the_speed_since_the_last(clock, ca
             line.on_train_batch_end(trainer(), model, None, None, 4)
     (message,) = caplog.messages
     assert re.findall(r"[\d.]+", message) == ["2", "5", "9", "11", "2.500", "50"]  # 250 words of 2 ranks in 10 s
+
+
+def test_a_line_says_how_long_it_will_take_at_most(clock, caplog):
+    line, model = ProgressLine(seconds=10), SimpleNamespace(target_tokens=0)
+    with caplog.at_level(logging.INFO):
+        line.on_train_start(trainer(estimated_stepping_batches=1000), model)
+        clock.seconds += 30  # 20 updates, and 969 are left
+        line.on_train_batch_end(trainer(estimated_stepping_batches=1000, global_step=31), model, None, None, 4)
+    assert caplog.messages[0].endswith(", 24:14 left")
 
 
 def test_only_the_first_rank_speaks(clock, caplog):

@@ -1,7 +1,8 @@
 """attention.html: records of attention as a self-contained page that needs neither network nor server.
 
-page.html, page.css and the scripts in this folder become one file, with the records embedded as JSON. The page can run
-and show nothing else: its Content-Security-Policy names script and style by their hashes and allows no request.
+page.html, theme.css, page.css and the scripts in this folder become one file, with the records embedded as JSON. The
+page can run and show nothing else: its Content-Security-Policy names script and style by their hashes and allows no
+request.
 """
 
 import base64
@@ -27,7 +28,7 @@ class Shown(NamedTuple):
 
 def page(runs: Sequence[Shown]) -> str:
     """The page of one run, or of several side by side, as HTML."""
-    style = _read("page.css")
+    style = theme() + _read("page.css")
     # one common scope, and no global names
     script = '"use strict";\n(() => {\n' + "\n".join(map(_read, SCRIPTS)) + "})();\n"
     policy = "; ".join(
@@ -47,6 +48,11 @@ def page(runs: Sequence[Shown]) -> str:
         before, after = text.split("{{" + mark + "}}")
         text = before + value + after
     return text
+
+
+def theme() -> str:
+    """The style that all pages of unrolled share: colours, light and dark, and type."""
+    return _read("theme.css")
 
 
 def write_page(path: Path, runs: Sequence[Shown]) -> None:

@@ -4,6 +4,8 @@ const SPLITS = { val: "validation", test: "test" };
 const VIEWS = { matrix: "Matrix", links: "Links" };
 const TARGETS = { reference: "Reference", translation: "Translation" };
 const SHADES = { weights: "Weights", memory: "Memory norm" };
+const NO_MEMORY = "No memory";
+const SCALES = { one: "1", greatest: "Greatest weight" };
 let playing = null;
 
 /** Radio buttons for state[name]. */
@@ -60,10 +62,12 @@ function drawControls(looks, all) {
     if (input.value === "memory") {
       input.disabled = !remembers;
       input.title = remembers ? "" : "this attention carries no memory from step to step";
+      input.nextSibling.textContent = remembers ? SHADES.memory : NO_MEMORY;
     }
   }
   document.body.dataset.view = state.view;
   find("shade").hidden = state.view !== "matrix";
+  find("scale").hidden = state.view !== "matrix" || state.shade !== "weights";
   find("least-field").hidden = state.view !== "links";
   find("least-shown").textContent = state.least.toFixed(2);
   find("known-field").hidden = !looks.some((panel) => panel.links && panel.links.length);

@@ -13,14 +13,22 @@ function ramp(name) {
     return `rgb(${stops[low].map((from, c) => Math.round(from + (at - low) * (stops[low + 1][c] - from))).join()})`;
   });
 }
-const RAMPS = { weights: ramp("weights"), memory: ramp("memory") };
+let RAMPS = null;
+
+/** Take the colours from the style, which differs by day and by night. */
+function readRamps() {
+  RAMPS = { weights: ramp("weights"), memory: ramp("memory") };
+}
+readRamps();
 
 function drawMatrix(panel) {
   const { source, pieces, bar, picture } = panel;
   const shade = state.shade === "memory" && panel.memory ? "memory" : "weights";
   const { levels } = panel[shade];
-  // the shade of a weight is the same everywhere; norms vary little, so their scale is that of this matrix
-  const ends = shade === "weights" ? [0, 255] : [Math.min(...levels), Math.max(...levels, 1)];
+  // the shade of a weight is the same everywhere, unless the reader wants to see small ones; norms vary little, so
+  // their scale is that of this matrix
+  const most = Math.max(...levels, 1);
+  const ends = shade === "memory" ? [Math.min(...levels), most] : [0, state.scale === "greatest" ? most : 255];
   const tone = (level) => Math.round((255 * (level - ends[0])) / Math.max(1, ends[1] - ends[0]));
   const columns = source.map((piece) => make("th", { scope: "col", children: [shown(piece)] }));
   const rows = pieces.map((piece) => make("th", { scope: "row", children: [shown(piece)] }));
@@ -41,8 +49,8 @@ function drawMatrix(panel) {
   fit(box, picture.clientWidth, columns, rows);
   if (cells.length) cells[0][0].tabIndex = 0;
 
-  const norms = () => ends.map((level) => number({ ...panel.memory, levels: [level] }, 0));
-  const [name, least, greatest] = shade === "weights" ? ["weight", "0", "1"] : ["memory norm", ...norms()];
+  const [least, greatest] = ends.map((level) => number({ ...panel[shade], levels: [level] }, 0));
+  const name = shade === "weights" ? "weight" : "memory norm";
   const scale = [`${name} ${least}`, make("i"), greatest];
   bar.prepend(make("span", { classes: `scale ${shade}`, children: scale }));
 
@@ -101,6 +109,8 @@ function fit(box, width, columns, rows) {
     box.style.setProperty("--cell", `${cell}px`);
     box.style.setProperty("--font", `${Math.max(9, Math.min(14, Math.floor(cell * 0.72)))}px`);
     box.style.setProperty("--turn", slanted ? "-48deg" : "-90deg");
+    const every = Math.ceil(11 / cell); // labels that have room
+    [columns, rows].forEach((heads) => heads.forEach((head, place) => head.classList.toggle("thin", place % every > 0)));
     const label = widest(columns);
     box.style.setProperty("--head", `${Math.ceil(label * (slanted ? 0.75 : 1) + 14)}px`);
     // the last of the slanted labels reach beyond the edge
@@ -113,7 +123,7 @@ function fit(box, width, columns, rows) {
   let cell = 30;
   for (let round = 0; round < 3; round++) {
     const fits = Math.floor(set(cell) / columns.length);
-    cell = Math.max(12, Math.min(30, round < 2 ? fits : Math.min(cell, fits)));
+    cell = Math.max(6, Math.min(30, round < 2 ? fits : Math.min(cell, fits)));
   }
   set(cell);
 }

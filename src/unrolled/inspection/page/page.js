@@ -104,6 +104,7 @@ function start() {
   choice("view", VIEWS);
   choice("target", TARGETS);
   choice("shade", SHADES);
+  choice("scale", SCALES);
   find("least").value = state.least;
   find("least").addEventListener("input", (event) => change({ least: Number(event.target.value) }));
   find("known").checked = state.known;
@@ -127,6 +128,7 @@ function start() {
     if (width !== window.innerWidth) draw();
     width = window.innerWidth;
   });
+  window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => (readRamps(), draw()));
   change({ split: splits[0] });
 }
 

@@ -3,7 +3,7 @@
 const RUNS = JSON.parse(document.getElementById("records").textContent);
 const splits = [...new Set(RUNS.flatMap((run) => run.snapshots.map((snapshot) => snapshot.split)))];
 const state = {
-  split: splits[0], line: 0, place: 0, view: "matrix", target: "reference", shade: "weights", least: 0.1, known: true,
+  split: splits[0], line: 0, place: 0, view: "matrix", target: "reference", shade: "weights", scale: "one", least: 0.1, known: true,
 };
 
 /** The bytes of a stored matrix, row by row, and the value of 255; null for null. */

@@ -19,10 +19,14 @@ from unrolled.training.translation import Translation
 
 
 class Pictures(Callback):
-    """Shows the first ``sentences`` lines of validation and test: the model's translations and where it looked."""
+    """Shows the first ``sentences`` lines of validation and test: the model's translations and where it looked.
 
-    def __init__(self, *, folder: str, sentences: int) -> None:
+    ``name`` is that of the run.
+    """
+
+    def __init__(self, *, folder: str, sentences: int, name: str = "") -> None:
         self.folder = Path(folder)
+        self.name = name
         self.sentences = sentences
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
@@ -48,13 +52,15 @@ class Pictures(Callback):
             max_tokens=1,
         )
         lines = [sample.line for sample in shown]
+        when = "best checkpoint" if split == "test" else f"step {trainer.global_step}"
+        save = partial(save_alignments, run=", ".join(filter(None, [self.name, when])))
         encode = data.target_tokenizer.encode
-        paths = save_alignments(self.folder, split, lines, look(encode([sample.translation for sample in shown])))
+        paths = save(self.folder, split, lines, look(encode([sample.translation for sample in shown])))
         images = {f"{split}/alignment/{line + 1}": path for line, path in zip(lines, paths)}
         alignments = [sample.alignment for sample in shown if sample.alignment is not None]
         if split == "test" and alignments:
             pairs = look(encode([sample.reference for sample in shown]))
-            paths = save_alignments(self.folder, split, lines, pairs, alignments)
+            paths = save(self.folder, split, lines, pairs, alignments)
             images |= {f"{split}/alignment/{line + 1}-reference": path for line, path in zip(lines, paths)}
         rows = [[sample.source, sample.translation, sample.reference] for sample in shown]
         log_samples(trainer.loggers, split, rows, images, trainer.global_step)

@@ -1,4 +1,4 @@
-"""Progress of training: a bar on a terminal, otherwise lines."""
+"""Progress of training: a bar and a table on a terminal, otherwise lines."""
 
 import logging
 import math
@@ -7,31 +7,34 @@ import time
 from typing import Any
 
 import lightning
-from lightning.pytorch.callbacks import Callback, RichProgressBar
+from lightning.pytorch.callbacks import Callback
+
+from unrolled.training.callbacks.progress_bar import LineAndTable
+from unrolled.training.time_left import TimeLeft, duration
 
 log = logging.getLogger(__name__)
 
 
 def progress(*, seconds: float) -> Callback:
-    """A progress bar on a terminal, else a plain line on stderr about every ``seconds``."""
-    if sys.stderr.isatty():
-        return RichProgressBar(leave=True, console_kwargs={"stderr": True})
-    return ProgressLine(seconds=seconds)
+    """A bar and a table on a terminal, else a plain line on stderr about every ``seconds``."""
+    return LineAndTable() if sys.stderr.isatty() else ProgressLine(seconds=seconds)
 
 
 class ProgressLine(Callback):
-    """One plain line every ``seconds`` (epoch, step, loss, speed) and one after every validation."""
+    """One plain line every ``seconds`` (epoch, step, loss, speed, time left) and one after every validation."""
 
     def __init__(self, *, seconds: float) -> None:
         self.seconds = seconds
         self._last_time = 0.0
         self._last_tokens = 0
+        self._left = TimeLeft()
 
     def _restart(self, module: Any) -> None:
         self._last_time, self._last_tokens = time.monotonic(), module.target_tokens
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
         """Start the clock."""
+        self._left.start(trainer)
         self._restart(module)
 
     def on_train_batch_end(
@@ -41,14 +44,16 @@ class ProgressLine(Callback):
         elapsed = time.monotonic() - self._last_time
         if elapsed < self.seconds or not trainer.is_global_zero:
             return
+        left = self._left.seconds(trainer)
         log.info(
-            "epoch %d, batch %d of %s, step %d: train/loss %.3f, %.0f target tokens/s",
+            "epoch %d, batch %d of %s, step %d: train/loss %.3f, %.0f target tokens/s%s",
             trainer.current_epoch + 1,
             batch_idx + 1,
             trainer.num_training_batches,
             trainer.global_step,
             float(trainer.callback_metrics.get("train/loss", math.nan)),
             (module.target_tokens - self._last_tokens) * trainer.world_size / elapsed,
+            "" if left is None else f", {duration(left)} left",
         )
         self._restart(module)
 

@@ -6,13 +6,20 @@ from typing import Any
 import lightning
 from lightning.pytorch.callbacks import Callback
 
+from unrolled.training.loggers.media import log_speed
+
 
 class Speed(Callback):
-    """Measures target words without padding per second of training; validation and its decoding are not counted."""
+    """Measures target words without padding per second of training; validation and its decoding are not counted.
+
+    Loggers get the speed since they last did, as often as the other curves; metrics.csv does not, as it is the same
+    whenever a training is repeated.
+    """
 
     def __init__(self) -> None:
         self.seconds = 0.0
         self._mark = 0.0
+        self._logged = (0, 0.0, 0)  # update, seconds and words of the last point of the curve
 
     def state_dict(self) -> dict[str, Any]:
         """The seconds so far, for a resumed training."""
@@ -29,6 +36,7 @@ class Speed(Callback):
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
         """Start the clock."""
         self._mark = time.monotonic()
+        self._logged = (trainer.global_step, self.seconds, module.target_tokens)
 
     def on_train_batch_end(
         self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
@@ -37,6 +45,13 @@ class Speed(Callback):
         now = time.monotonic()
         self.seconds += now - self._mark
         self._mark = now
+        step, seconds, words = self._logged
+        every: int = trainer.log_every_n_steps  # type: ignore[attr-defined]
+        if trainer.global_step > step and trainer.global_step % every == 0 and self.seconds > seconds:
+            if trainer.is_global_zero:
+                speed = (module.target_tokens - words) * trainer.world_size / (self.seconds - seconds)
+                log_speed(trainer.loggers, speed, trainer.global_step - 1)
+            self._logged = (trainer.global_step, self.seconds, module.target_tokens)
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
         """Do not count the validation."""

@@ -1,4 +1,4 @@
-"""Translations, pictures and pages, in every logger that can show them."""
+"""What metrics.csv does not hold: translations, pictures, pages, speed, in every logger that can show them."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from lightning.pytorch.loggers import Logger, MLFlowLogger, TensorBoardLogger, WandbLogger
 
 from unrolled.training.loggers import mlflow, tensorboard, wandb
+from unrolled.training.loggers.csv import Curves
 
 SAMPLES = ["source", "translation", "reference"]
 
@@ -42,3 +43,17 @@ def log_page(loggers: Sequence[Logger], page: Path, step: int) -> None:
             wandb.log_page(logger, page, step)
         elif isinstance(logger, MLFlowLogger):
             mlflow.log_files(logger, {"attention/page": page})
+
+
+def log_speed(loggers: Sequence[Logger], speed: float, step: int) -> None:
+    """Log the target words per second at ``step``."""
+    for logger in loggers:
+        if not isinstance(logger, Curves):
+            logger.log_metrics({"train/target_tokens_per_second": speed}, step)
+
+
+def log_parameters(loggers: Sequence[Logger], parameters: int) -> None:
+    """Show how many parameters are trained, where a logger shows such facts of a run beside its options."""
+    for logger in loggers:
+        if isinstance(logger, WandbLogger):
+            wandb.log_parameters(logger, parameters)

@@ -10,6 +10,7 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from unrolled.errors import UserError
 from unrolled.files import reading, write_text
+from unrolled.training.loggers.naming import run_name
 
 RUN = "mlflow_run.txt"
 """The file of a run folder with the id of its MLflow run."""
@@ -44,7 +45,8 @@ def mlflow_logger(*, folder: str, experiment: str, name: str, group: str | None,
     try:
         logging.getLogger("mlflow").setLevel(logging.WARNING)
         tags = {} if group is None else {"group": group}
-        logger = kind(experiment_name=experiment, run_name=name, tags=tags, run_id=earlier, **place)  # type: ignore[arg-type]
+        called = run_name(name, here, group)
+        logger = kind(experiment_name=experiment, run_name=called, tags=tags, run_id=earlier, **place)  # type: ignore[arg-type]
     except ModuleNotFoundError as problem:
         raise UserError('logger=mlflow is not installed: pip install "unrolled[mlflow]"') from problem
     if getattr(rank_zero_only, "rank", 0) == 0:

@@ -10,6 +10,7 @@ from urllib.parse import urlparse
 from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
+from unrolled.training.loggers.naming import run_name
 from unrolled.training.loggers.wandb_rows import OnceLogger
 
 FLUSHED = 1.0  # seconds after which W&B writes what it was told into its file; a kill takes what came later
@@ -41,6 +42,12 @@ def log_page(logger: WandbLogger, page: Path, step: int) -> None:
     logger.experiment.log({"attention/page": shown, "trainer/global_step": step})
 
 
+@rank_zero_only
+def log_parameters(logger: WandbLogger, parameters: int) -> None:
+    """Show the number of parameters among the options of the run, by which W&B sorts, filters and draws."""
+    logger.experiment.config.update({"parameters": parameters}, allow_val_change=True)
+
+
 log = logging.getLogger(__name__)
 
 
@@ -58,7 +65,7 @@ def wandb_logger(
     """A W&B run in ``folder``/wandb, silent and without a prompt.
 
     ``mode`` auto is online if an API key is configured (WANDB_API_KEY or netrc), otherwise offline; the environment's
-    WANDB_MODE overrides auto. ``resume``: continue the folder's W&B run, if it has one.
+    WANDB_MODE overrides auto. ``resume``: continue the folder's W&B run, if it has one. The run's name is `run_name`.
     """
     import wandb
 
@@ -72,9 +79,10 @@ def wandb_logger(
     run = wandb.init(
         project=project,
         entity=entity,
-        name=name,
+        name=run_name(name, Path(folder), group),
         group=group,
-        tags=list(tags),
+        job_type="train",
+        tags=[tag for tag in tags if tag != "none"],
         dir=folder,
         mode=cast(Any, mode),
         id=earlier_run(Path(folder)) if resume else None,

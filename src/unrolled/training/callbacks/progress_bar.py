@@ -1,0 +1,229 @@
+"""Progress on a terminal: one line that is redrawn, and above it a table with a row for each validation."""
+
+import logging
+import math
+import os
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, TextIO
+
+import lightning
+from lightning.pytorch.callbacks import ProgressBar
+
+from unrolled.training.time_left import TimeLeft, duration
+
+COLUMNS = (  # heading, figure, width, digits, factor
+    ("loss", "val/loss", 7, 3, 1),
+    ("perplexity", "val/perplexity", 10, 2, 1),
+    ("BLEU", "val/bleu", 6, 2, 1),
+    ("chrF", "val/chrf", 6, 2, 1),
+    ("AER, %", "val/aer", 6, 1, 100),
+)
+LONGEST, SHORTEST = 40, 5  # characters of the bar itself
+REDRAWN = 0.1  # seconds between two drawings
+ERASE = "\r\x1b[K"
+
+
+class LineAndTable(ProgressBar):
+    """The line never wraps: what has no room in it is omitted."""
+
+    def __init__(self, terminal: TextIO | None = None) -> None:
+        super().__init__()
+        self._terminal = terminal or sys.stderr
+        self._enabled = True
+        self._left = TimeLeft()
+        self._begun = self._drawn = 0.0
+        self._mark = (0.0, 0)  # when, and after how many target words, the speed was measured last
+        self._speed = ""
+        self._headed = self._on_line = False
+        unicode = "utf" in (getattr(self._terminal, "encoding", None) or "").lower()
+        self._full, self._empty = ("━", "─") if unicode else ("#", ".")
+
+    def disable(self) -> None:
+        """Be silent, as in all processes but the first."""
+        self._enabled = False
+
+    def enable(self) -> None:
+        """Speak again."""
+        self._enabled = True
+
+    def print(self, *args: Any, **kwargs: Any) -> None:
+        """Print above the line."""
+        self._erase()
+        print(*args, **kwargs)
+
+    # the line
+
+    def _draw(self, *parts: str, share: float, now: bool = False) -> None:
+        """``parts`` with a bar after the first, where ``share`` is done."""
+        moment = time.monotonic()
+        if not self._enabled or (moment - self._drawn < REDRAWN and not now):
+            return
+        self._drawn = moment
+        line = one_line(parts, share, width=self._width(), full=self._full, empty=self._empty)
+        self._terminal.write(ERASE + line)
+        self._terminal.flush()
+        self._on_line = True
+
+    def _erase(self) -> None:
+        if self._on_line:
+            self._terminal.write(ERASE)
+            self._terminal.flush()
+            self._on_line = False
+
+    def _width(self) -> int:
+        """Characters that fit without touching the last column, where some terminals wrap."""
+        given = os.environ.get("COLUMNS", "")
+        try:
+            columns = int(given) if given.isdigit() else os.get_terminal_size(self._terminal.fileno()).columns
+        except (OSError, ValueError):
+            columns = 0
+        return (columns or 80) - 1
+
+    def _before_a_log_line(self, record: logging.LogRecord) -> bool:
+        self._erase()
+        return True
+
+    def setup(self, trainer: lightning.Trainer, pl_module: Any, stage: str) -> None:
+        """From now on log lines take the place of the line, which is drawn again below them."""
+        super().setup(trainer, pl_module, stage)
+        for handler in _handlers():
+            handler.addFilter(self._before_a_log_line)
+
+    def teardown(self, trainer: lightning.Trainer, pl_module: Any, stage: str) -> None:
+        """Leave nothing of the line."""
+        self._erase()
+        for handler in _handlers():
+            handler.removeFilter(self._before_a_log_line)
+
+    def on_exception(self, trainer: lightning.Trainer, pl_module: Any, exception: BaseException) -> None:
+        """The same."""
+        self.teardown(trainer, pl_module, "")
+
+    # training
+
+    def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Start the clock."""
+        self._left.start(trainer)
+        self._begun = time.monotonic()
+        self._mark = (self._begun, module.target_tokens)
+
+    def on_train_batch_end(
+        self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        """Redraw the line if it is time."""
+        now = time.monotonic()
+        since, words = self._mark
+        if now - since >= 1:
+            self._speed = f"{(module.target_tokens - words) * trainer.world_size / (now - since):,.0f} tokens/s"
+            self._mark = (now, module.target_tokens)
+        if now - self._drawn < REDRAWN:
+            return  # reading the loss waits for the device
+        batches, done = trainer.num_training_batches, batch_idx + 1
+        left = self._left.seconds(trainer)
+        loss = trainer.callback_metrics.get("train/loss")
+        self._draw(
+            epoch(trainer),
+            f"{done}/{batches}" if math.isfinite(batches) else f"{done}",
+            "" if loss is None else f"loss {float(loss):.3f}",
+            self._speed,
+            "" if left is None else f"{duration(left)} left",
+            share=done / batches,
+        )
+
+    # validation and test
+
+    def on_validation_batch_end(
+        self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        """Redraw the line if it is time."""
+        self._evaluation(f"{epoch(trainer)}, validation", batch_idx, self.total_val_batches_current_dataloader)
+
+    def on_test_batch_end(
+        self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        """Redraw the line if it is time."""
+        self._evaluation("test", batch_idx, self.total_test_batches_current_dataloader)
+
+    def _evaluation(self, what: str, batch: int, batches: float) -> None:
+        self._draw(what, f"{batch + 1}/{batches}", share=(batch + 1) / batches)
+
+    def on_validation_batch_start(
+        self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        """Know whose batches are counted."""
+        self.has_dataloader_changed(dataloader_idx)
+
+    def on_test_batch_start(
+        self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
+    ) -> None:
+        """The same."""
+        self.has_dataloader_changed(dataloader_idx)
+
+    def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Add a row to the table."""
+        if trainer.sanity_checking or not self._enabled:
+            return
+        self._erase()
+        figures = {name: float(value) for name, value in trainer.callback_metrics.items()}
+        if not self._headed:
+            self._terminal.write(heading(figures) + "\n")
+            self._headed = True
+        self._terminal.write(row(trainer, figures, time.monotonic() - self._begun) + "\n")
+        self._terminal.flush()
+        self._mark = (time.monotonic(), module.target_tokens)  # decoding is no training
+
+
+def one_line(parts: tuple[str, ...], share: float, *, width: int, full: str = "━", empty: str = "─") -> str:
+    """The first part, a bar with ``share`` of it done, and as many other parts as ``width`` has room for.
+
+    Kept are the first part, then the last, the time left; of the others those that come first.
+    """
+    first, *others = [part for part in parts if part]
+    kept: list[str] = []
+    for part in others[-1:] + others[:-1]:
+        if len(first) + SHORTEST + 2 + sum(len(each) + 2 for each in [*kept, part]) <= width:
+            kept.append(part)
+    kept = [part for part in others if part in kept]
+    size = min(LONGEST, width - len(first) - 2 - sum(len(part) + 2 for part in kept))
+    if size < SHORTEST:
+        return first[:width]
+    done = round(min(1.0, share) * size)
+    return "  ".join([first, full * done + empty * (size - done), *kept])
+
+
+def epoch(trainer: lightning.Trainer) -> str:
+    """Which epoch this is, and of how many."""
+    of = trainer.max_epochs
+    return f"epoch {trainer.current_epoch + 1}" + (f"/{of}" if of is not None and of > 0 else "")
+
+
+def heading(figures: Mapping[str, float]) -> str:
+    """Names of the columns for which there are ``figures``."""
+    names = [f"{name:>{width}}" for name, figure, width, _, _ in COLUMNS if figure in figures]
+    return "  ".join(["epoch", f"{'step':>7}", f"{'time':>7}", *names])
+
+
+def row(trainer: lightning.Trainer, figures: Mapping[str, float], seconds: float) -> str:
+    """A validation; a star says that it is the best so far."""
+    cells = [
+        f"{factor * figures[figure]:{width}.{digits}f}"
+        for _, figure, width, digits, factor in COLUMNS
+        if figure in figures
+    ]
+    start = [f"{trainer.current_epoch + 1:5}", f"{trainer.global_step:7}", f"{duration(seconds):>7}"]
+    return "  ".join([*start, *cells]) + (" *" if _is_best(trainer, figures) else "")
+
+
+def _is_best(trainer: lightning.Trainer, figures: Mapping[str, float]) -> bool:
+    """Whether this validation is better than the best checkpoint, which is saved after this callback."""
+    checkpoint: Any = trainer.checkpoint_callback
+    if checkpoint is None or checkpoint.monitor not in figures:
+        return False
+    value, best = figures[checkpoint.monitor], checkpoint.best_model_score
+    return best is None or (value > float(best) if checkpoint.mode == "max" else value < float(best))
+
+
+def _handlers() -> list[logging.Handler]:
+    return [handler for handler in logging.getLogger().handlers if isinstance(handler, logging.StreamHandler)]

@@ -1,0 +1,26 @@
+"""The table with which a sweep ends."""
+
+from support.handmade_runs import run
+
+from unrolled.comparison.sweep_table import sweep_table
+
+
+def job(number, seed, bleu, status="completed", **options):
+    found = {"val/bleu": bleu, "epochs": 3} | ({"test/aer": 0.125} if status == "completed" else {})
+    monitored = {"objective.monitor": "val/bleu", "objective.mode": "max"}
+    return run(f"{number}-x-seed{seed}", seed=seed, status=status, results=found, **monitored, **options)
+
+
+def test_a_row_for_each_run_and_a_star_for_the_best_that_completed():
+    runs = [job(0, 1, 20.0, lr=0.1), job(1, 2, 31.25, lr=0.1), job(2, 1, 99.0, "pruned", lr=0.2)]
+    assert sweep_table(runs) == (
+        "job  lr   seed  status     epochs  val/bleu  test AER, %\n"
+        "0    0.1  1     completed       3        20        12.50\n"
+        "1    0.1  2     completed       3     31.25        12.50  *\n"
+        "2    0.2  1     pruned          3        99            –\n"
+    )
+
+
+def test_one_run_and_runs_without_a_figure_have_no_star():
+    assert "*" not in sweep_table([job(0, 1, 20.0)])
+    assert "*" not in sweep_table([job(0, 1, None, "diverged"), job(1, 2, None, "diverged")])
