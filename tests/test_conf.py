@@ -58,8 +58,8 @@ def arguments(choice: str, folder: Path) -> list[str]:
 
 
 # in test_cli.py and test_score.py: models with attentions, ensembles of trained runs, what score.py shows of them;
-# in test_optuna.py: sweeps
-ELSEWHERE = {"model", "attention", "ensemble", "detail", "sweep"}
+# in test_optuna.py: sweeps; in test_train_per_side.py: tokenizers of one side
+ELSEWHERE = {"model", "attention", "ensemble", "detail", "sweep", "tokenizer.source", "tokenizer.target"}
 ONE_PROCESS = [pair for pair in CHOICES if pair[0] not in ELSEWHERE and pair[1] not in NEEDS_GPU | {"ddp_cpu"}]
 
 

@@ -21,7 +21,8 @@ from unrolled.errors import UserError
 from unrolled.inference.trained_language_model import TrainedLanguageModel
 from unrolled.inference.trained_translator import TrainedTranslator
 from unrolled.search.settings import BeamSearch, Greedy
-from unrolled.text.tokenizer import load_tokenizers, save_tokenizers, train_words
+from unrolled.text.sides import load_tokenizers
+from unrolled.text.tokenizer import save_tokenizers, train_words
 
 TRANSLATOR, NGRAM = (str(TESTS / "kept_runs" / name) for name in ("translator", "ngram"))
 

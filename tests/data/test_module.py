@@ -14,7 +14,8 @@ from unrolled.errors import UserError
 from unrolled.files import appearing
 from unrolled.text import tokenizer
 from unrolled.text.lines import sha256
-from unrolled.text.tokenizer import SentencePiece, Words, load_tokenizers
+from unrolled.text.sides import load_tokenizers
+from unrolled.text.tokenizer import SentencePiece, Words
 from unrolled.text.tokens import EOS
 
 SIDES = ("source", "target")

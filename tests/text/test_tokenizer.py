@@ -8,13 +8,13 @@ from hypothesis import strategies as st
 
 from unrolled.errors import UserError
 from unrolled.text import tokenizer as module
+from unrolled.text.sides import load_tokenizers
 from unrolled.text.tokenizer import (
     SentencePiece,
     Words,
     WordTokenizer,
     at_spaces,
     load_tokenizer,
-    load_tokenizers,
     save_tokenizers,
     train_sentencepiece,
     train_words,

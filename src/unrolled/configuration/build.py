@@ -16,6 +16,7 @@ from unrolled.configuration.slots import instantiate, named
 from unrolled.configuration.values import CONFIG, read_config, resolved
 from unrolled.errors import UserError
 from unrolled.files import reading
+from unrolled.text.sides import SIDES, PerSide
 
 if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read text start without
     import lightning
@@ -26,7 +27,7 @@ if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read t
     from unrolled.data.corpus import CorpusText
     from unrolled.data.module import DataModule
     from unrolled.inference.columns import Column, Detail
-    from unrolled.text.tokenizer import Tokenizer
+    from unrolled.text.tokenizer import Tokenizer, TokenizerChoice
     from unrolled.training.objective import Objective
 
 
@@ -46,7 +47,20 @@ def text_of(run: str) -> CorpusText:
 
 def build_data(config: DictConfig) -> DataModule:
     """The data module of ``config``."""
-    return instantiate(config.data.module)
+    module = config.data.module
+    if "tokenizer" not in module:
+        return instantiate(module)
+    others = {name: module[name] for name in module if name != "tokenizer"}
+    return instantiate(others, _partial_=True)(tokenizer=build_tokenizer(module.tokenizer))
+
+
+def build_tokenizer(node: DictConfig) -> TokenizerChoice | PerSide:
+    """The choice of a tokenizer, or of one for each side: ``source`` and ``target`` within ``node`` are of one side."""
+    sides = {side: instantiate(node[side]) for side in SIDES if side in node}
+    if len(sides) == len(SIDES):
+        return PerSide(**sides)
+    choice = instantiate({name: value for name, value in node.items() if name not in SIDES})
+    return PerSide(**({"source": choice, "target": choice} | sides)) if sides else choice
 
 
 def build_model(config: DictConfig, *, source_vocabulary: int | None, target_vocabulary: int) -> nn.Module:

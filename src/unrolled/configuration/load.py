@@ -8,7 +8,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import nn
 
-from unrolled.configuration.build import build_model, build_search
+from unrolled.configuration.build import build_model, build_search, build_tokenizer
 from unrolled.configuration.slots import instantiate
 from unrolled.configuration.values import CONFIG, read_config, resolved, run_folders
 from unrolled.errors import UserError
@@ -22,7 +22,8 @@ from unrolled.ngram.model import NgramLanguageModel
 from unrolled.runs.folder import short_names
 from unrolled.runs.weights import load_weights
 from unrolled.search.settings import Greedy
-from unrolled.text.tokenizer import Tokenizer, fingerprint, load_tokenizers
+from unrolled.text.sides import load_tokenizers
+from unrolled.text.tokenizer import Tokenizer, fingerprint
 
 
 def load_translator(config: DictConfig) -> TrainedTranslator:
@@ -146,8 +147,7 @@ def _load(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tok
 
 def tokenizers_of(config: DictConfig, folder: Path) -> tuple[Tokenizer | None, Tokenizer]:
     """The tokenizers in the run ``folder`` with the configuration ``config``."""
-    choice = instantiate(config.get("tokenizer"))
-    return load_tokenizers(folder / "tokenizer", getattr(choice, "load", None))
+    return load_tokenizers(folder / "tokenizer", build_tokenizer(config.tokenizer) if config.get("tokenizer") else None)
 
 
 def _device(name: str) -> str:

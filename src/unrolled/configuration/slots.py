@@ -52,7 +52,7 @@ def _slot(name: str, prefix: str = "", *offered: str, base: str | None = None) -
 
 
 _CORPUS = _slot("corpus", "unrolled.data.corpus.", "Demo", "MonolingualText", "ParallelText", "Reorder")
-_TOKENIZER = _slot("tokenizer", "unrolled.text.tokenizer.", "SentencePiece", "Words")
+_TOKENIZER = _slot("tokenizer", "unrolled.text.", "characters.Characters", "tokenizer.SentencePiece", "tokenizer.Words")
 _OURS = "unrolled.training.callbacks."
 _CALLBACKS = (
     *(
@@ -117,8 +117,7 @@ SLOTS: Mapping[str, Slot] = {
     "data.grammar": _CORPUS,
     "data.demo": _CORPUS,
     "data.module.corpus": _CORPUS,
-    "tokenizer": _TOKENIZER,
-    "data.module.tokenizer": _TOKENIZER,
+    **{f"{where}tokenizer{side}": _TOKENIZER for where in ("", "data.module.") for side in ("", ".source", ".target")},
     "alignment": _slot("alignment", "unrolled.training.alignment_loss.", "Supervision"),
     "alignment.distance": _slot("distance", "unrolled.training.alignment_loss.", "cross_entropy", "squared_error"),
     "objective": _slot(

@@ -23,7 +23,8 @@ from unrolled.data.store import TokenStore
 from unrolled.errors import POSITIVE_WHOLE, UserError, check
 from unrolled.files import clean
 from unrolled.text.lines import check_same_length, count_lines, unequal
-from unrolled.text.tokenizer import Tokenizer, TokenizerChoice, fingerprint, load_tokenizers, save_tokenizers
+from unrolled.text.sides import PerSide, load_tokenizers, of_sides
+from unrolled.text.tokenizer import Tokenizer, TokenizerChoice, fingerprint, save_tokenizers
 from unrolled.text.tokens import EOS, LONGEST
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class DataModule(lightning.LightningDataModule):
         self,
         *,
         corpus: Corpus,
-        tokenizer: TokenizerChoice,
+        tokenizer: TokenizerChoice | PerSide,
         cache: str | Path,
         max_tokens: int,
         max_length: int,
@@ -69,7 +70,7 @@ class DataModule(lightning.LightningDataModule):
             check(f"data.{name}", size, POSITIVE_WHOLE)
         if max_sentences is not None:
             check("data.max_sentences", max_sentences, POSITIVE_WHOLE)
-        self._tokenizer, self._load = tokenizer, getattr(tokenizer, "load", None)
+        self._tokenizer = tokenizer
         self._cache = Path(cache)
         self.text = CorpusText(corpus, self._cache)
         self._max_tokens, self._max_length, self._max_sentences = max_tokens, max_length, max_sentences
@@ -117,7 +118,7 @@ class DataModule(lightning.LightningDataModule):
                 else:
                     check_same_length(files.source, files.target)
             kept.keep(folder, lambda partial: save_tokenizers(partial, *self._train_tokenizers()))
-        source_tokenizer, target_tokenizer = load_tokenizers(folder, self._load)
+        source_tokenizer, target_tokenizer = load_tokenizers(folder, self._tokenizer)
         for files in self.text.files.values():
             if files.source is not None and source_tokenizer is not None:
                 self._write_ids(files.source, source_tokenizer)
@@ -127,12 +128,15 @@ class DataModule(lightning.LightningDataModule):
 
     def _train_tokenizers(self) -> tuple[Tokenizer | None, Tokenizer]:
         train = self.text.files["train"]
+        of_source, of_target = of_sides(self._tokenizer)
         if train.source is None:
-            return None, self._tokenizer.train([train.target])
-        if self._tokenizer.joint:
-            joint = self._tokenizer.train([train.source, train.target])
+            if of_source is not of_target:
+                raise UserError("tokenizer.source, tokenizer.target: this text has one side only; take tokenizer=...")
+            return None, of_target.train([train.target])
+        if of_source is of_target and of_source.joint:
+            joint = of_source.train([train.source, train.target])
             return joint, joint
-        return self._tokenizer.train([train.source]), self._tokenizer.train([train.target])
+        return of_source.train([train.source]), of_target.train([train.target])
 
     def _write_ids(self, text: Path, tokenizer: Tokenizer) -> None:
         path = self._store_path(text, tokenizer)
@@ -145,7 +149,7 @@ class DataModule(lightning.LightningDataModule):
         """Open what `prepare_data` made. UserError: nothing survives the length filter."""
         if self._stores:
             return
-        self.source_tokenizer, self.target_tokenizer = load_tokenizers(self._tokenizer_folder, self._load)
+        self.source_tokenizer, self.target_tokenizer = load_tokenizers(self._tokenizer_folder, self._tokenizer)
         for split, files in self.text.files.items():
             target = TokenStore.open(self._store_path(files.target, self.target_tokenizer))
             source = None

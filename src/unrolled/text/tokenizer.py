@@ -1,4 +1,4 @@
-"""Text to token ids and back: SentencePiece subwords, or white-space words.
+"""Text to token ids and back: SentencePiece subwords, or white-space words; characters have a file of their own.
 
 Ids 0 to 3 mean the same in every vocabulary. Tokenizers are trained on training text only, and saved without pickle.
 """
@@ -230,9 +230,10 @@ Load = Callable[[Path], Tokenizer]
 
 def load_tokenizer(folder: Path, load: Load | None = None) -> Tokenizer:
     """The tokenizer in ``folder``, of whichever kind, or by ``load``. UserError if there is none, or a damaged one."""
-    from unrolled.text.subwords import SubwordTokenizer  # which is a kind of `WordTokenizer`
+    from unrolled.text.characters import CharacterTokenizer  # which knows this file, as the next does
+    from unrolled.text.subwords import SubwordTokenizer
 
-    for kind in (SentencePieceTokenizer, WordTokenizer, SubwordTokenizer):
+    for kind in (SentencePieceTokenizer, WordTokenizer, CharacterTokenizer, SubwordTokenizer):
         if (folder / kind.FILE).exists():
             with reading(folder / kind.FILE):
                 return kind.load(folder)
@@ -246,15 +247,6 @@ def save_tokenizers(folder: Path, source: Tokenizer | None, target: Tokenizer) -
     if source is not None:
         source.save(folder / "source")
     target.save(folder / "target")
-
-
-def load_tokenizers(folder: Path, load: Load | None = None) -> tuple[Tokenizer | None, Tokenizer]:
-    """Source (None for monolingual text) and target tokenizer, the same object if they are joint."""
-    target = load_tokenizer(folder / "target", load)
-    source = load_tokenizer(folder / "source", load) if (folder / "source").is_dir() else None
-    if source is not None and source.sha256 == target.sha256:
-        source = target
-    return source, target
 
 
 def fingerprint(source: Tokenizer | None, target: Tokenizer) -> dict[str, str]:

@@ -1,0 +1,37 @@
+"""A tokenizer for each side, where source and target are cut differently: letters on one, phones on the other."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from unrolled.text.tokenizer import Tokenizer, TokenizerChoice, load_tokenizer
+
+SIDES = ("source", "target")
+
+
+@dataclass(frozen=True, kw_only=True)
+class PerSide:
+    """What ``tokenizer.source=`` and ``tokenizer.target=`` choose. Its repr is part of the cache's key."""
+
+    source: TokenizerChoice
+    target: TokenizerChoice
+
+
+def of_sides(choice: TokenizerChoice | PerSide) -> tuple[TokenizerChoice, TokenizerChoice]:
+    """The choice for the source and the one for the target."""
+    return (choice.source, choice.target) if isinstance(choice, PerSide) else (choice, choice)
+
+
+def load_tokenizers(
+    folder: Path, choice: TokenizerChoice | PerSide | None = None
+) -> tuple[Tokenizer | None, Tokenizer]:
+    """Source (None for monolingual text) and target tokenizer, the same object if they are joint.
+
+    choice: by which they were trained; only a kind of one's own needs it.
+    """
+    choices = (None, None) if choice is None else of_sides(choice)
+    source_load, target_load = (getattr(each, "load", None) for each in choices)
+    target = load_tokenizer(folder / "target", target_load)
+    source = load_tokenizer(folder / "source", source_load) if (folder / "source").is_dir() else None
+    if source is not None and source.sha256 == target.sha256:
+        source = target
+    return source, target
