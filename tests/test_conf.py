@@ -39,6 +39,11 @@ def arguments(choice: str, folder: Path) -> list[str]:
         return [*TINY_MODEL, f"data.root={folder}"]
     if choice == "parallel_text":
         return [*TINY_MODEL, *(f"data.{split}={pair}" for split, pair in text.items())]
+    if choice == "tsv":
+        rows = "".join(f"{one}\tN;SG\t{other}\n" for one, other in zip(SENTENCES, SAETZE))
+        (folder / "t.tsv").write_text(rows, encoding="utf-8")
+        columns = ["data.columns.target=3", "data.columns.features=2"]
+        return [*TINY_MODEL, *columns, *(f"data.{split}={folder}/*.tsv" for split in text)]
     if choice == "monolingual_text":
         return [*TINY_LM, *(f"data.{split}={folder / split}.target" for split in text)]
     if choice == "wikitext2":  # the data, and the experiment
@@ -57,10 +62,13 @@ def arguments(choice: str, folder: Path) -> list[str]:
     return [*TINY, *TINY_MODEL]
 
 
+NO_NETWORK = {"hf"}  # in test_hugging_face.py
 # in test_cli.py and test_score.py: models with attentions, ensembles of trained runs, what score.py shows of them;
 # in test_optuna.py: sweeps; in test_train_per_side.py: tokenizers of one side
 ELSEWHERE = {"model", "attention", "ensemble", "detail", "sweep", "tokenizer.source", "tokenizer.target"}
-ONE_PROCESS = [pair for pair in CHOICES if pair[0] not in ELSEWHERE and pair[1] not in NEEDS_GPU | {"ddp_cpu"}]
+ONE_PROCESS = [
+    pair for pair in CHOICES if pair[0] not in ELSEWHERE and pair[1] not in NEEDS_GPU | NO_NETWORK | {"ddp_cpu"}
+]
 
 
 @pytest.mark.parametrize(("group", "choice"), ONE_PROCESS)

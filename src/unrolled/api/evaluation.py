@@ -15,6 +15,7 @@ from unrolled.figures.formats import picture_formats
 from unrolled.inference.scored_pieces import total
 from unrolled.inference.trained_translator import TrainedTranslator
 from unrolled.inspection.heat_maps import save_alignments
+from unrolled.metrics.error_figures import error_figures
 from unrolled.metrics.translation_scores import bleu_by_length, translation_scores
 
 EDGES = (0, 11, 21, 31, 41, 51)  # the smallest source lengths, in words, of the groups of BLEU by length
@@ -36,6 +37,9 @@ def evaluated(translator: TrainedTranslator, first: str, config: DictConfig) -> 
     results = {"split": config.split, "sentences": len(sources)}
     results |= {"bleu": scores.bleu, "chrf": scores.chrf, "ter": scores.ter}
     results |= {"loss": likelihood.loss, "perplexity": likelihood.perplexity}
+    symbols = run.data.get("symbols")
+    if symbols is not None:
+        results |= error_figures(sources, hypotheses, references, symbols, text.feature_separator)
     gold = text.gold(config.split)
     results |= translator.attention_figures(sources, references, gold)
     lengths = [len(source.split()) for source in sources]

@@ -33,7 +33,7 @@ SHOWN: tuple[str, ...] = (
     "val/perplexity",
     "val/bleu",
 )
-SHOWN += ("test/bleu", "test/chrf", "test/perplexity", "test/aer")
+SHOWN += ("val/word_error_rate", "test/word_error_rate", "test/bleu", "test/chrf", "test/perplexity", "test/aer")
 PICTURES = 4
 """The most pictures of a run that a notebook shows."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -47,14 +47,14 @@ def text_of(run: str) -> CorpusText:
 
 def build_data(config: DictConfig) -> DataModule:
     """The data module of ``config``."""
-    module = config.data.module
-    if "tokenizer" not in module:
-        return instantiate(module)
-    others = {name: module[name] for name in module if name != "tokenizer"}
-    return instantiate(others, _partial_=True)(tokenizer=build_tokenizer(module.tokenizer))
+    if "tokenizer" not in config.data.module:
+        return instantiate(config.data.module)
+    others = resolved(config.data.module)
+    tokenizer = others.pop("tokenizer")
+    return instantiate(others, _partial_=True)(tokenizer=build_tokenizer(tokenizer))
 
 
-def build_tokenizer(node: DictConfig) -> TokenizerChoice | PerSide:
+def build_tokenizer(node: Mapping[str, Any]) -> TokenizerChoice | PerSide:
     """The choice of a tokenizer, or of one for each side: ``source`` and ``target`` within ``node`` are of one side."""
     sides = {side: instantiate(node[side]) for side in SIDES if side in node}
     if len(sides) == len(SIDES):
@@ -96,8 +96,6 @@ def build_detail(config: DictConfig, columns: Sequence[Column]) -> Detail:
 
 def build_module(config: DictConfig, data: DataModule) -> Objective:
     """The LightningModule of ``config``, for data that is set up."""
-    from unrolled.search.settings import Greedy
-
     source = data.source_tokenizer
     model = build_model(
         config, source_vocabulary=None if source is None else source.size, target_vocabulary=data.target_tokenizer.size
@@ -123,7 +121,8 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
         supervision=supervision,
         bleu_tokenize=config.data.bleu_tokenize,
         bleu_lowercase=config.data.bleu_lowercase,
-        validation_search=Greedy(),
+        symbols=config.data.get("symbols"),
+        validation_search=_validation_search(config, data.target_tokenizer),
         test_search=build_search(config, data.target_tokenizer),
     )
 
@@ -218,11 +217,19 @@ def build_loggers(config: DictConfig, *, resume: bool) -> list[Logger]:
     return loggers
 
 
-def build_search(config: DictConfig, vocabulary: Tokenizer) -> Any:
+def _validation_search(config: DictConfig, vocabulary: Tokenizer) -> Any:
+    """The search of validations; greedy in a run from before there was a choice."""
+    from unrolled.search.settings import Greedy
+
+    return build_search(config, vocabulary, "validation_search") if "validation_search" in config else Greedy()
+
+
+def build_search(config: DictConfig, vocabulary: Tokenizer, which: str = "search") -> Any:
     """The search of ``config`` for targets of ``vocabulary``; UserError: a language model with another vocabulary."""
-    run = config.search.get("language_model")
+    node = config[which]
+    run = node.get("language_model")
     if run is None:
-        return instantiate(config.search)
+        return instantiate(node)
     from unrolled.configuration.load import load_language_model_of  # which builds models itself
 
     model, tokenizer = load_language_model_of(run)
@@ -231,4 +238,4 @@ def build_search(config: DictConfig, vocabulary: Tokenizer) -> Any:
             f"search.language_model={run} has another vocabulary than the translations: train it on the same data "
             "with the same tokenizer=..., or let it rescore n-best lists (src/rescore.py), which needs no common one"
         )
-    return instantiate(config.search, _partial_=True)(language_model=model)
+    return instantiate(node, _partial_=True)(language_model=model)

@@ -147,7 +147,8 @@ def _load(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tok
 
 def tokenizers_of(config: DictConfig, folder: Path) -> tuple[Tokenizer | None, Tokenizer]:
     """The tokenizers in the run ``folder`` with the configuration ``config``."""
-    return load_tokenizers(folder / "tokenizer", build_tokenizer(config.tokenizer) if config.get("tokenizer") else None)
+    choice = build_tokenizer(resolved(config.tokenizer)) if config.get("tokenizer") else None
+    return load_tokenizers(folder / "tokenizer", choice)
 
 
 def _device(name: str) -> str:

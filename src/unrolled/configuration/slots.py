@@ -51,7 +51,12 @@ def _slot(name: str, prefix: str = "", *offered: str, base: str | None = None) -
     return Slot(name, frozenset(f"{prefix}{class_name}" for class_name in offered), base)
 
 
-_CORPUS = _slot("corpus", "unrolled.data.corpus.", "Demo", "MonolingualText", "ParallelText", "Reorder")
+_CORPUS = _slot(
+    "corpus",
+    "unrolled.data.",
+    *(f"corpus.{name}" for name in ("Demo", "MonolingualText", "ParallelText", "Reorder")),
+    *("hugging_face.HuggingFace", "tsv.TSV"),
+)
 _TOKENIZER = _slot("tokenizer", "unrolled.text.", "characters.Characters", "tokenizer.SentencePiece", "tokenizer.Words")
 _OURS = "unrolled.training.callbacks."
 _CALLBACKS = (
@@ -136,9 +141,13 @@ SLOTS: Mapping[str, Slot] = {
         "unrolled.training.schedule.",
         *("constant", "halve_on_plateau", "inverse_square_root", "linear_decay", "warm_up"),
     ),
-    "search": _slot("search", "unrolled.search.", "sampling.Sampling", "settings.BeamSearch", "settings.Greedy"),
-    "search.length_normalization": _slot(
-        "length_normalization", "unrolled.search.length.", "GNMT", "NoNormalization", "PerToken"
+    **dict.fromkeys(
+        ("search", "validation_search"),
+        _slot("search", "unrolled.search.", "sampling.Sampling", "settings.BeamSearch", "settings.Greedy"),
+    ),
+    **dict.fromkeys(
+        ("search.length_normalization", "validation_search.length_normalization"),
+        _slot("length_normalization", "unrolled.search.length.", "GNMT", "NoNormalization", "PerToken"),
     ),
     "callbacks.*": _slot("callback", "", *_CALLBACKS),
     "logger.*": _slot(

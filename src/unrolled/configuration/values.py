@@ -35,7 +35,7 @@ def to_yaml(config: DictConfig) -> str:
 LARGEST = 2**20  # bytes of a config.yaml; ours have 10,000
 MOST = 100_000  # values in one, aliases written out
 GROUPS = ["choices", "attention", "model", "alignment", "data", "tokenizer", "objective", "optimizer", "schedule"]
-GROUPS += ["callbacks", "search", "logger", "trainer"]
+GROUPS += ["callbacks", "search", "validation_search", "logger", "trainer"]
 
 
 def read_config(run: str | None) -> DictConfig:
@@ -129,6 +129,15 @@ def register_resolvers() -> None:
     OmegaConf.register_new_resolver("start", _start, use_cache=True, replace=True)
     OmegaConf.register_new_resolver("absolute", _absolute, replace=True)
     OmegaConf.register_new_resolver("run_folder", _run_folder, replace=True)
+    OmegaConf.register_new_resolver("better", _better, replace=True)
+
+
+LOWER = ("loss", "perplexity", "aer", "ter", "error_rate")
+
+
+def _better(figure: str) -> str:
+    """Whether the smallest or the largest of a figure's values is best, by its name: min or max."""
+    return "min" if str(figure).endswith(LOWER) else "max"
 
 
 def _unique() -> str:

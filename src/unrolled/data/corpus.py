@@ -133,6 +133,12 @@ class CorpusText:
         """The files of train, val and test."""
         return self._corpus.files(self._cache)
 
+    @property
+    def feature_separator(self) -> str | None:
+        """What separates the features of a source, which follow a tab; None where there are none."""
+        separator: str | None = getattr(self._corpus, "feature_separator", None)
+        return separator
+
     def text_files(self) -> dict[str, Path]:
         """The text files by the names "train.source", "test.target", "val.alignment" and so on."""
         return {

@@ -23,7 +23,7 @@ from unrolled.data.store import TokenStore
 from unrolled.errors import POSITIVE_WHOLE, UserError, check
 from unrolled.files import clean
 from unrolled.text.lines import check_same_length, count_lines, unequal
-from unrolled.text.sides import PerSide, load_tokenizers, of_sides
+from unrolled.text.sides import PerSide, load_tokenizers, of_sides, with_features
 from unrolled.text.tokenizer import Tokenizer, TokenizerChoice, fingerprint, save_tokenizers
 from unrolled.text.tokens import EOS, LONGEST
 
@@ -70,9 +70,9 @@ class DataModule(lightning.LightningDataModule):
             check(f"data.{name}", size, POSITIVE_WHOLE)
         if max_sentences is not None:
             check("data.max_sentences", max_sentences, POSITIVE_WHOLE)
-        self._tokenizer = tokenizer
         self._cache = Path(cache)
         self.text = CorpusText(corpus, self._cache)
+        self._tokenizer = with_features(tokenizer, self.text.feature_separator)
         self._max_tokens, self._max_length, self._max_sentences = max_tokens, max_length, max_sentences
         self._stream, self._stream_rows, self._stream_steps = stream, stream_rows, stream_steps
         self._seed = seed

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import regex
 
@@ -22,7 +23,7 @@ from unrolled.text.tokens import SILENT, SPECIALS, UNK, WORD, split_words
 
 UNITS = {"grapheme": regex.compile(r"\X"), "codepoint": regex.compile(r"(?s:.)")}
 """What is one character: what a reader sees as one (Unicode Standard Annex 29), or what Unicode numbers."""
-FORMS = {"nfc": "NFC", "nfd": "NFD", "identity": None}
+FORMS: dict[str, Literal["NFC", "NFD"] | None] = {"nfc": "NFC", "nfd": "NFD", "identity": None}
 """Unicode's normal forms: letters with their marks as one code point where there is one, or always apart."""
 SPACE = "\u2581"
 """How pieces show a space, as SentencePiece does."""

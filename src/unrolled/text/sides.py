@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from unrolled.text.features import WithFeatures
 from unrolled.text.tokenizer import Tokenizer, TokenizerChoice, load_tokenizer
 
 SIDES = ("source", "target")
@@ -19,6 +20,14 @@ class PerSide:
 def of_sides(choice: TokenizerChoice | PerSide) -> tuple[TokenizerChoice, TokenizerChoice]:
     """The choice for the source and the one for the target."""
     return (choice.source, choice.target) if isinstance(choice, PerSide) else (choice, choice)
+
+
+def with_features(choice: TokenizerChoice | PerSide, separator: str | None) -> TokenizerChoice | PerSide:
+    """``choice`` for text whose source has features, with ``separator`` between them; as it is if that is None."""
+    if separator is None:
+        return choice
+    source, target = of_sides(choice)
+    return PerSide(source=WithFeatures(letters=source, separator=separator), target=target)
 
 
 def load_tokenizers(

@@ -230,7 +230,18 @@ Load = Callable[[Path], Tokenizer]
 
 def load_tokenizer(folder: Path, load: Load | None = None) -> Tokenizer:
     """The tokenizer in ``folder``, of whichever kind, or by ``load``. UserError if there is none, or a damaged one."""
-    from unrolled.text.characters import CharacterTokenizer  # which knows this file, as the next does
+    from unrolled.text.features import FeatureTokenizer  # which knows this file
+
+    letters = _load(folder, load)
+    if not (folder / FeatureTokenizer.FILE).exists():
+        return letters
+    with reading(folder / FeatureTokenizer.FILE):
+        return FeatureTokenizer.read(folder, letters)
+
+
+def _load(folder: Path, load: Load | None) -> Tokenizer:
+    """Without features."""
+    from unrolled.text.characters import CharacterTokenizer  # which know this file
     from unrolled.text.subwords import SubwordTokenizer
 
     for kind in (SentencePieceTokenizer, WordTokenizer, CharacterTokenizer, SubwordTokenizer):

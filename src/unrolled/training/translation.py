@@ -10,6 +10,7 @@ from unrolled.alignment.links import Links
 from unrolled.data.batch import Batch
 from unrolled.errors import UserError
 from unrolled.metrics.attention_counts import AttentionCounts
+from unrolled.metrics.error_rates import errors_of_lines, total
 from unrolled.metrics.translation_scores import translation_scores
 from unrolled.models.translator import Translator
 from unrolled.search.generator import Search
@@ -27,11 +28,16 @@ class Translation(Objective):
     ``gold`` its (sure, possible) links, if they are known. ``hypotheses[split]`` holds the last translations of a
     split, one per line in the file's order, and ``signatures`` sacreBLEU's signatures.
 
+    ``symbols``: of what error rates are, see `error_rates.SYMBOLS`; None for no error rates.
+
     ``supervision``: how training learns from known alignments. ``doubly_stochastic``: the weight of that penalty.
     """
 
     model: Translator
-    figures = ("val/loss", "val/perplexity", "val/bleu", "val/chrf", "val/aer")
+    figures = (
+        *("val/loss", "val/perplexity", "val/bleu", "val/chrf", "val/aer"),
+        *("val/word_error_rate", "val/symbol_error_rate"),
+    )
 
     def __init__(
         self,
@@ -44,6 +50,7 @@ class Translation(Objective):
         bleu_lowercase: bool,
         validation_search: Search,
         test_search: Search,
+        symbols: str | None = None,
         supervision: Supervision | None = None,
         doubly_stochastic: float = 0.0,
         **shared: Any,
@@ -55,6 +62,8 @@ class Translation(Objective):
                 "objective.monitor=val/aer: the validation text has no gold alignment: give "
                 "data.val_alignment=FILE, or another figure"
             )
+        if self.monitor.endswith("_error_rate") and symbols is None:
+            raise UserError(f"objective.monitor={self.monitor}: of which symbols? give data.symbols=word or grapheme")
         self.decode = decode
         self.references = references
         self.words, self.gold = words, gold
@@ -62,6 +71,7 @@ class Translation(Objective):
         self.doubly_stochastic = doubly_stochastic
         self.bleu_tokenize = bleu_tokenize
         self.bleu_lowercase = bleu_lowercase
+        self.symbols = symbols
         self.validation_search = validation_search
         self.test_search = test_search
         self.lines: dict[str, list[int]] = {}
@@ -124,6 +134,10 @@ class Translation(Objective):
         self.signatures = dict(scores.signatures)
         self._log(f"{split}/bleu", scores.bleu)
         self._log(f"{split}/chrf", scores.chrf)
+        if self.symbols is not None:
+            errors = total(errors_of_lines(hypotheses, references, self.symbols))
+            self._log(f"{split}/word_error_rate", errors.word_error_rate)
+            self._log(f"{split}/symbol_error_rate", errors.symbol_error_rate)
         if self.model.attention is not None:
             attention = AttentionCounts()
             attention.merge(self.gather(self._attention))

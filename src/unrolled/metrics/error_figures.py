@@ -1,0 +1,38 @@
+"""Error rates of a split: of all lines, by length, by feature."""
+
+import math
+from collections.abc import Sequence
+
+from unrolled.metrics.error_rates import Errors, errors_of_lines, total
+from unrolled.text.characters import cut
+from unrolled.text.features import features_of, text_of
+
+EDGES = (1, 4, 7, 10, 13)
+"""The smallest lengths of the groups, in letters of the source."""
+
+
+def error_figures(
+    sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], symbols: str, separator: str | None
+) -> dict[str, float]:
+    """Figures by name. separator: between the features of the sources, None if they have none."""
+    lines = errors_of_lines(hypotheses, references, symbols)
+    whole = total(lines)
+    figures = {"word_error_rate": whole.word_error_rate, "symbol_error_rate": whole.symbol_error_rate}
+    lengths = [len(cut(text_of(source), unit="grapheme", normalization="nfc")) for source in sources]
+    for low, high in zip(EDGES, (*(edge - 1 for edge in EDGES[1:]), math.inf), strict=True):
+        what = f"{low} letters or more" if math.isinf(high) else f"{low} to {high} letters"
+        figures |= _rate(what, [errors for errors, length in zip(lines, lengths, strict=True) if low <= length <= high])
+    if separator is not None:
+        having: dict[str, list[Errors]] = {}
+        for source, errors in zip(sources, lines, strict=True):
+            for feature in {feature for feature, _ in features_of(source, separator)}:
+                having.setdefault(feature, []).append(errors)
+        for feature in sorted(having):
+            figures |= _rate(f"the feature {feature}", having[feature])
+    return figures
+
+
+def _rate(what: str, errors: Sequence[Errors]) -> dict[str, float]:
+    if not errors:
+        return {}
+    return {f"word_error_rate, source of {what} ({len(errors)} lines)": total(errors).word_error_rate}
