@@ -23,6 +23,15 @@ def test_any_real_bleu_is_better_than_none_and_then_counts_alone():
     assert found == sorted(found)
 
 
+def test_while_no_word_is_right_a_lower_loss_is_better_than_a_higher_and_any_right_word_better_than_both():
+    found = [
+        merit({"val/word_error_rate": rate, "val/loss": loss}, monitor="val/word_error_rate", mode="min")
+        for rate, loss in [(100.0, 4.0), (100.0, 3.0), (99.0, 5.0), (12.0, 6.0)]
+    ]
+    assert found == sorted(found)
+    assert len(set(found)) == 4
+
+
 @pytest.mark.parametrize(("monitor", "mode", "better"), [("val/loss", "min", 1.0), ("val/chrf", "max", 3.0)])
 def test_other_figures_count_as_they_are(monitor, mode, better):
     values = {value: merit({monitor: value, "val/loss": value}, monitor=monitor, mode=mode) for value in (1.0, 3.0)}

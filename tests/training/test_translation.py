@@ -72,6 +72,25 @@ def test_each_line_is_scored_against_its_own_reference_whatever_the_order_of_bat
     assert "val/ter" not in figures
 
 
+def test_error_rates_are_those_of_the_lines_where_symbols_are_known():
+    def search(_, given):
+        return [Hypothesis([line], 0.0, 0.0, finished=True) for line in given.index.tolist()]
+
+    text = ["the dog", "a small cat", "a cat"]
+    for symbols in ("word", None):
+        module = translation(decode=lambda ids: text[ids[0]], validation_search=search, symbols=symbols).eval()
+        figures = logged(module)
+        module.on_validation_epoch_start()
+        with torch.no_grad():
+            module.validation_step(batch([3, 3, 3], [0, 1, 2]), 0)
+        module.on_validation_epoch_end()
+        rates = {name: value for name, value in figures.items() if name.endswith("error_rate")}
+        wanted = {"val/word_error_rate": 200 / 3, "val/symbol_error_rate": 100 * 2 / 8}
+        assert rates == (pytest.approx(wanted) if symbols else {})
+    with pytest.raises(UserError, match=r"monitor=val/word_error_rate: of which symbols\? give data"):
+        translation(monitor="val/word_error_rate", mode="min")
+
+
 def test_smoothing_is_for_training_alone():
     module, given = translation(), batch([3, 4], [0, 1])
     smoothed = module.train().loss(given)

@@ -11,6 +11,8 @@ from typing import Any
 
 from unrolled.api.records import Records
 from unrolled.api.trained_run import TrainedRun, folder_of, folders_of
+from unrolled.comparison.averages import average
+from unrolled.comparison.averages_report import write_averages
 from unrolled.comparison.groups import compare as compare_groups
 from unrolled.comparison.report import Report, comparison_folder, notices
 from unrolled.comparison.translations import read_translations
@@ -18,6 +20,8 @@ from unrolled.configuration.build import text_of
 from unrolled.configuration.composition import composed, one_line, options_of
 from unrolled.configuration.slots import trusting
 from unrolled.configuration.values import load_runs, resolved
+from unrolled.errors import POSITIVE_WHOLE, UserError, check
+from unrolled.runs.folder import Run as Folder
 
 log = logging.getLogger(__name__)
 Run = str | PathLike[str] | TrainedRun
@@ -78,6 +82,8 @@ def compare(
 def compare_by(options: Mapping[str, Any], *, write: bool) -> ComparedRuns:
     """The comparison that ``options`` of compare.py ask for; notices are logged. ``write``: keep its files."""
     runs = load_runs(options["runs"])
+    if options["over"] is not None:
+        return _averaged(runs, options, write=write)
     report = Report(**{name: options[name] for name in ("bootstrap", "randomization", "sentences", "edges")})
     comparison = compare_groups(runs, options["baseline"])
     translated, unread = read_translations(comparison, lambda run: text_of(str(run)), align=options["align"])
@@ -96,6 +102,32 @@ def compare_by(options: Mapping[str, Any], *, write: bool) -> ComparedRuns:
         fragment=written.fragment,
         folder=folder if write else None,
         baseline=translated.groups[0].named() if several and translated is not None else None,
+    )
+
+
+def _averaged(runs: Sequence[Folder], options: Mapping[str, Any], *, write: bool) -> ComparedRuns:
+    """`compare_by` over several data sets."""
+    samples = {name: options[name] for name in ("bootstrap", "randomization")}
+    for name, number in samples.items():
+        check(name, number, POSITIVE_WHOLE)
+    averages = average(runs, options["over"], options["baseline"])
+    lines, pairs = [*averages.notices], {}
+    try:
+        pairs = averages.tests(lambda run: text_of(str(run)), **samples)
+    except UserError as problem:
+        lines.append(str(problem))
+    for line in lines:
+        log.warning("%s", line)
+    with _folder(Path(options["output"] or comparison_folder(runs)), write) as folder:
+        found = write_averages(folder, averages, pairs, lines)
+    return ComparedRuns(
+        groups=Records(found.groups),
+        tests=Records(found.tests),
+        bands=Records(found.by_number),
+        notices=lines,
+        text=found.text,
+        fragment=found.fragment,
+        folder=folder if write else None,
     )
 
 

@@ -7,6 +7,7 @@ Examples:
     python src/compare.py runs=outputs/sweeps/attention
     python src/compare.py runs=outputs/sweeps/attention baseline='{attention: bahdanau}'
     python src/compare.py runs='[RUN,RUN]' baseline=RUN output=tables
+    python src/compare.py runs=outputs/sweeps/g2p over=data.language
 
 Tables go to standard output, and with figures to a folder next to the runs.
 """

@@ -36,13 +36,15 @@ MEASURES = (
     Measure("test/bleu", "BLEU", 1, (*TEST, "bleu_signature")),
     Measure("test/chrf", "chrF", 1, (*TEST, "chrf_signature")),
     Measure("test/ter", "TER", -1, (*TEST, "ter_signature")),
+    Measure("test/word_error_rate", "WER, %", -1, (*TEST, "data.symbols")),
+    Measure("test/symbol_error_rate", "SER, %", -1, (*TEST, "data.symbols")),
     Measure("test/perplexity", "perplexity", -1, ("test.target", "tokenizer.target")),
     Measure("test/aer", "AER, %", -1, TEST, scale=100),
     Measure("parameters", "parameters", 0, decimals=0),
     Measure("train/target_tokens_per_second", "tokens/s", 1, decimals=0),
     Measure("peak_memory_mib", "memory, MiB", -1, decimals=0),
 )
-BLEU, PERPLEXITY = MEASURES[0], MEASURES[3]
+BLEU, PERPLEXITY = MEASURES[0], MEASURES[5]
 
 
 class Spread(NamedTuple):

@@ -104,12 +104,12 @@ class Report:
         pairs = self._pairs(comparison, translated)
         summary = tables.summary(comparison, pairs)
         blocks: list[Block] = [summary, Paragraph(SPREAD)]
-        shown = _text(summary)
+        shown = as_text(summary)
         if pairs and comparison.baseline is not None:
             samples = {"bootstrap": self.bootstrap, "randomization": self.randomization, "mixed": tables.MIXED}
             blocks += [Paragraph(P_VALUES.format(baseline=comparison.baseline.label, **samples))]
             blocks += [Heading(f"Each run against {comparison.baseline.label}"), tables.tests(pairs)]
-            shown += f"\nagainst {comparison.baseline.label}\n" + _text(tables.tests(pairs))
+            shown += f"\nagainst {comparison.baseline.label}\n" + as_text(tables.tests(pairs))
             write_text(folder / "significance.csv", tables.comma_separated(tables.test_rows(pairs)))
         if notices:
             blocks += [Heading("Notes"), *map(Paragraph, notices)]
@@ -180,7 +180,8 @@ def _mean(group: Group) -> float:
     return -1.0 if spread is None else spread.mean
 
 
-def _text(shown: Table) -> str:
+def as_text(shown: Table) -> str:
+    """A table for the terminal."""
     bold = {(row + 1, column) for row, column in shown.bold} if _is_terminal() else ()
     return table([shown.head, *shown.rows], left=shown.left, bold=bold)
 

@@ -32,6 +32,17 @@ class Name:
         return "a name"
 
 
+class Columns:
+    """The columns of a table."""
+
+    def __contains__(self, value: object) -> bool:
+        each = list(value) if isinstance(value, ListConfig) else [value]
+        return bool(each) and all(column in POSITIVE_WHOLE or column in Name() for column in each)
+
+    def __str__(self) -> str:
+        return "a column's number, from 1, or its name, or several: '[1,3]'"
+
+
 class Batches:
     """How many batches: a share of all, or a number of them."""
 
@@ -204,6 +215,10 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.kept.best": WHOLE,
     "callbacks.kept.last": WHOLE,
     "callbacks.pictures.sentences": WHOLE,
+    "callbacks.pictures.validations": FLAG,
+    "callbacks.attention_record.validations": FLAG,
+    "data.columns.source": Columns(),
+    "data.columns.target": Columns(),
     "callbacks.progress.seconds": NOT_NEGATIVE,
     "callbacks.saving.minutes": replace(POSITIVE, also=(None,)),
     "callbacks.saving.steps": NULL_OR_WHOLE,

@@ -17,7 +17,7 @@ from unrolled.text.lines import read_lines, sha256
 class TSV:
     """A table for each split, plain or gzipped. Where a column has a name, the first line has the names of all.
 
-    train, val, test: files, or patterns such as DIR/*/ady_train.tsv that one file fits. columns: ``source``,
+    train, val, test: files, or patterns such as DIR/**/ady_train.tsv that one file fits. columns: ``source``,
     ``target`` and ``features``, each a number from 1, a name, or several. feature_separator: between the features of a
     cell. Nothing is quoted: a quotation mark is a letter.
     """

@@ -23,14 +23,16 @@ class AttentionRecord(Callback):
     """Adds a snapshot of the first ``sentences`` lines to the record in ``folder`` at every validation and at test.
 
     The page is rewritten each time, so that a run that is interrupted, or still training, has one; W&B gets it at the
-    end. ``name`` is the name of the run. A model that is no translator is ignored.
+    end. ``name`` is the name of the run. A model that is no translator is ignored. validations: whether at validations
+    too, which is half of the time of a training of seconds.
     """
 
-    def __init__(self, *, folder: str, name: str, sentences: int) -> None:
+    def __init__(self, *, folder: str, name: str, sentences: int, validations: bool = True) -> None:
         check("callbacks.attention_record.sentences", sentences, POSITIVE_WHOLE)
         self.folder = Path(folder)
         self.name = name
         self.sentences = sentences
+        self.validations = validations
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
         """Start a new record, unless the training is resumed."""
@@ -39,7 +41,8 @@ class AttentionRecord(Callback):
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
         """Add a snapshot of validation sentences."""
-        self._add(trainer, module, "val")
+        if self.validations:
+            self._add(trainer, module, "val")
 
     def on_test_end(self, trainer: lightning.Trainer, module: Any) -> None:
         """Add a snapshot of test sentences, and log the page to W&B."""

@@ -21,17 +21,19 @@ from unrolled.training.translation import Translation
 class Pictures(Callback):
     """Shows the first ``sentences`` lines of validation and test: the model's translations and where it looked.
 
-    ``name`` is that of the run.
+    ``name`` is that of the run. validations: whether at validations too, not only at the test.
     """
 
-    def __init__(self, *, folder: str, sentences: int, name: str = "") -> None:
+    def __init__(self, *, folder: str, sentences: int, name: str = "", validations: bool = True) -> None:
         self.folder = Path(folder)
         self.name = name
         self.sentences = sentences
+        self.validations = validations
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
         """Draw validation sentences."""
-        self._show(trainer, module, "val")
+        if self.validations:
+            self._show(trainer, module, "val")
 
     def on_test_end(self, trainer: lightning.Trainer, module: Any) -> None:
         """Draw test sentences."""

@@ -1,0 +1,183 @@
+"""Systems compared on several data sets, such as languages: the mean over these, and its spread over seeds."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+import numpy as np
+
+from unrolled.comparison.groups import MEASURES, Measure, Spread
+from unrolled.comparison.options import identity, title, value_of, varied
+from unrolled.data.corpus import CorpusText
+from unrolled.errors import UserError, nearest
+from unrolled.metrics.error_rates import Errors, errors_of_lines
+from unrolled.metrics.paired_rates import paired_rates
+from unrolled.metrics.significance import PairedScores
+from unrolled.runs.folder import Run
+from unrolled.text.lines import read_lines
+
+AVERAGED = ("test/word_error_rate", "test/symbol_error_rate", "test/bleu", "test/chrf")
+"""Of which the mean over data sets says something."""
+RATES = {"test/word_error_rate": ("wrong", "lines"), "test/symbol_error_rate": ("edits", "symbols")}
+"""The counts of a line that a rate is made of."""
+
+
+@dataclass(frozen=True)
+class System:
+    """Completed runs that differ only in data set and seed. runs: by the data set's name, then by seed."""
+
+    label: str
+    values: Mapping[str, str]
+    runs: Mapping[str, Mapping[Any, Run]]
+
+    def on(self, name: str, measure: str) -> Spread | None:
+        """The spread of a figure over the seeds of one data set; None where a run has none."""
+        return _spread([run.results.get(measure) for run in self.runs.get(name, {}).values()])
+
+    def seeds(self, names: Sequence[str]) -> list[Any]:
+        """Those that every one of the data sets ``names`` has."""
+        common = set.intersection(*(set(self.runs.get(name, {})) for name in names))
+        return sorted(common, key=lambda seed: -1 if seed is None else seed)
+
+    def average(self, names: Sequence[str], measure: str) -> Spread | None:
+        """The mean over the data sets ``names``, each with the same weight, and its spread over common seeds."""
+        by_seed = [[self.runs[name][seed].results.get(measure) for name in names] for seed in self.seeds(names)]
+        return _spread([None if None in figures else fmean(map(float, figures)) for figures in by_seed])  # type: ignore[arg-type]
+
+
+def _spread(figures: Sequence[Any]) -> Spread | None:
+    numbers = [float(figure) for figure in figures if isinstance(figure, int | float)]
+    if not numbers or len(numbers) < len(figures):
+        return None
+    return Spread(fmean(numbers), stdev(numbers) if len(numbers) > 1 else None)
+
+
+@dataclass(frozen=True)
+class Averages:
+    """``systems`` on the data sets ``names``, which all of them have; ``over``: the option that names them."""
+
+    over: str
+    names: Sequence[str]
+    systems: Sequence[System]
+    baseline: System | None
+    notices: Sequence[str]
+
+    @property
+    def measures(self) -> list[Measure]:
+        """Those that every run has."""
+        return [
+            measure
+            for measure in MEASURES
+            if measure.name in AVERAGED and all(system.average(self.names, measure.name) for system in self.systems)
+        ]
+
+    def tests(
+        self, text_of: Callable[[Path], CorpusText], *, bootstrap: int, randomization: int
+    ) -> dict[str, dict[Any, dict[str, PairedScores]]]:
+        """By label and seed, the error rates compared with the baseline's of the same seed, averaged over data sets.
+
+        UserError: translations or test text that are no longer there.
+        """
+        if self.baseline is None:
+            return {}
+        found: dict[str, dict[Any, dict[str, PairedScores]]] = {}
+        for system in self.systems:
+            if system is self.baseline:
+                continue
+            for seed in system.seeds(self.names):
+                if seed not in self.baseline.seeds(self.names):
+                    continue
+                ours, theirs = (
+                    [_errors(each.runs[name][seed], text_of) for name in self.names] for each in (system, self.baseline)
+                )
+                found.setdefault(system.label, {})[seed] = {
+                    measure: paired_rates(
+                        [_column(lines, part) for lines in theirs],
+                        [_column(lines, part) for lines in ours],
+                        [_column(lines, whole) for lines in ours],
+                        bootstrap=bootstrap,
+                        randomization=randomization,
+                    )
+                    for measure, (part, whole) in RATES.items()
+                }
+        return found
+
+
+def _errors(run: Run, text_of: Callable[[Path], CorpusText]) -> list[Errors]:
+    """The errors of each test line."""
+    symbols = run.options.get("data.symbols")
+    if not isinstance(symbols, str):
+        raise UserError(f"{run.folder}: no p-values, as this run has no error rates: data.symbols is null")
+    text = text_of(run.folder)
+    if text.fingerprint().get("test.target") != run.fact("test.target"):
+        raise UserError(f"{run.folder}: the test text has changed since this run read it; put the old one back")
+    return errors_of_lines(list(read_lines(run.folder / "translations" / "test.txt")), text.references("test"), symbols)
+
+
+def _column(lines: Any, name: str) -> Any:
+    return np.array([getattr(errors, name) for errors in lines], dtype=np.int64)
+
+
+def average(runs: Sequence[Run], over: str, baseline: str | Mapping[str, Any] | None = None) -> Averages:
+    """Put runs into systems on data sets, each named by its value of the option ``over``.
+
+    The average is over the data sets that every system has. UserError: no such option, no data set in common, no such
+    baseline.
+    """
+    completed = [run for run in runs if run.status == "completed"]
+    notices = [f"{run.folder}: {run.status}; left out" for run in runs if run.status != "completed"]
+    if not completed:
+        raise UserError("no run has completed, there is nothing to compare")
+    options = varied(completed)
+    named = {name for run in completed for name in run.options}
+    if over not in named:
+        raise UserError(f"over={over}: no run has this option{nearest(over, sorted(named))}")
+    columns = {name: [identity(run, name) for run in completed] for name in {*options, over}}
+    others = [name for name in options if name != over and not _follows(columns[name], columns[over])]
+    found: dict[tuple[str, ...], dict[str, dict[Any, Run]]] = {}
+    for run in completed:
+        seeds = found.setdefault(tuple(identity(run, name) for name in others), {}).setdefault(value_of(run, over), {})
+        if run.seed in seeds:
+            notices.append(
+                f"{seeds[run.seed].folder}: repeated by {run.folder}, with the same options and seed; left out"
+            )
+        seeds[run.seed] = run
+    systems = [_system(others, sets) for sets in found.values()]
+    names = [name for name in systems[0].runs if all(name in system.runs for system in systems)]
+    every = list(dict.fromkeys(name for system in systems for name in system.runs))
+    if not names:
+        raise UserError(f"over={over}: the compared runs have no value of it in common: {', '.join(every)}")
+    if missing := [name for name in every if name not in names]:
+        notices.append(f"not every system has {', '.join(missing)}: the average is over the other {len(names)}")
+    for system in systems:
+        if len({frozenset(system.runs[name]) for name in names}) > 1:
+            notices.append(f"{system.label}: not every data set has the same seeds; the average is over common ones")
+        if not system.seeds(names):
+            raise UserError(f"{system.label}: no seed has a run on every data set; train those that are missing")
+    return Averages(over, names, systems, None if baseline is None else _baseline(systems, baseline), notices)
+
+
+def _follows(column: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether the values of ``column`` are a function of those of ``other``."""
+    return len(set(zip(other, column))) == len(set(other))
+
+
+def _system(others: Sequence[str], sets: Mapping[str, Mapping[Any, Run]]) -> System:
+    first = next(iter(next(iter(sets.values())).values()))
+    values = {title(name): value_of(first, name) for name in others}
+    label = ", ".join(f"{name.rpartition('.')[2]}={value}" if "." in name else value for name, value in values.items())
+    plain = "-".join(value_of(first, f"choices.{group}") for group in ("model", "attention"))
+    return System(label or plain, values, sets)
+
+
+def _baseline(systems: Sequence[System], wanted: str | Mapping[str, Any]) -> System:
+    if isinstance(wanted, str):
+        wanted = dict(option.strip().split("=", 1) for option in wanted.split(",") if "=" in option)
+    values = {name: str(value) for name, value in wanted.items()}
+    fitting = [system for system in systems if values and values.items() <= system.values.items()]
+    if len(fitting) == 1:
+        return fitting[0]
+    known = "; ".join(system.label for system in systems)
+    raise UserError(f"baseline: {len(fitting)} of {len(systems)} systems fit; name one by its options: {known}")

@@ -1,0 +1,75 @@
+"""Averages over data sets: each counts alike, seeds have a spread, and runs that are missing are named."""
+
+import pytest
+from support.handmade_runs import write_run
+
+from unrolled.comparison.averages import average
+from unrolled.configuration.values import load_runs
+from unrolled.errors import UserError
+
+RATES = {
+    ("cgru", "ady", 1): 20.0,
+    ("cgru", "ady", 2): 30.0,
+    ("cgru", "bul", 1): 10.0,
+    ("cgru", "bul", 2): 12.0,
+    ("dot", "ady", 1): 40.0,
+    ("dot", "ady", 2): 44.0,
+    ("dot", "bul", 1): 50.0,
+    ("dot", "bul", 2): 52.0,
+}
+
+
+def written(folder, rates=RATES, **more):
+    for number, ((model, language, seed), rate) in enumerate(rates.items()):
+        results = {"test/word_error_rate": rate, "test/symbol_error_rate": rate / 4, "seed": seed}
+        chosen = {"choices.model": model, "data.language": language, "seed": seed, "data.train": f"{language}.tsv"}
+        command = ["experiment=g2p", f"data.language={language}", f"model={model}"]
+        write_run(folder / f"{number}-{model}", results=results, command=command, **(chosen | more))
+    return load_runs(str(folder))
+
+
+def test_every_data_set_counts_alike_and_the_spread_is_over_seeds(tmp_path):
+    found = average(written(tmp_path), "data.language")
+    assert (list(found.names), [system.label for system in found.systems]) == (["ady", "bul"], ["cgru", "dot"])
+    mean, deviation = found.systems[0].average(found.names, "test/word_error_rate")
+    assert mean == pytest.approx((15 + 21) / 2)  # of seed 1 and of seed 2
+    assert deviation == pytest.approx(6 / 2**0.5)
+    assert found.systems[1].on("bul", "test/word_error_rate").mean == 51
+    assert found.notices == []
+    assert [measure.name for measure in found.measures] == ["test/word_error_rate", "test/symbol_error_rate"]
+
+
+def test_the_average_is_over_what_every_system_has(tmp_path):
+    rates = {key: rate for key, rate in RATES.items() if key[:2] != ("dot", "bul")}
+    found = average(written(tmp_path, rates), "data.language")
+    assert list(found.names) == ["ady"]
+    assert any("not every system has bul" in notice for notice in found.notices)
+    rates = {key: rate for key, rate in RATES.items() if key != ("dot", "bul", 2)}
+    found = average(written(tmp_path / "b", rates), "data.language")
+    assert found.systems[1].seeds(found.names) == [1]
+    assert any("not every data set has the same seeds" in notice for notice in found.notices)
+
+
+def test_a_baseline_is_named_by_its_options(tmp_path):
+    runs = written(tmp_path)
+    assert average(runs, "data.language", {"model": "dot"}).baseline.label == "dot"
+    assert average(runs, "data.language", "model=cgru").baseline.label == "cgru"
+
+
+@pytest.mark.parametrize(
+    ("over", "baseline", "says"),
+    [
+        ("data.langauge", None, "over=data.langauge: no run has this option; did you mean data.language?"),
+        ("data.language", {"model": "gru"}, "baseline: 0 of 2 systems fit; name one by its options: cgru; dot"),
+    ],
+)
+def test_mistakes_are_one_line(over, baseline, says, tmp_path):
+    with pytest.raises(UserError) as problem:
+        average(written(tmp_path), over, baseline)
+    assert str(problem.value) == says
+
+
+def test_runs_that_have_nothing_in_common_are_refused(tmp_path):
+    rates = {("cgru", "ady", 1): 1.0, ("dot", "bul", 1): 2.0}
+    with pytest.raises(UserError, match="no value of it in common: ady, bul"):
+        average(written(tmp_path, rates), "data.language")
