@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from unrolled.comparison.groups import MEASURES, Measure, Spread
-from unrolled.comparison.options import identity, title, value_of, varied
+from unrolled.comparison.options import CHOICE, identity, title, value_of, varied
 from unrolled.data.corpus import CorpusText
 from unrolled.errors import UserError, nearest
 from unrolled.metrics.error_rates import Errors, errors_of_lines
@@ -135,7 +135,13 @@ def average(runs: Sequence[Run], over: str, baseline: str | Mapping[str, Any] | 
     if over not in named:
         raise UserError(f"over={over}: no run has this option{nearest(over, sorted(named))}")
     columns = {name: [identity(run, name) for run in completed] for name in {*options, over}}
-    others = [name for name in options if name != over and not _follows(columns[name], columns[over])]
+    typed = frozenset[str]().union(*(run.named or () for run in completed))
+    others = [
+        name
+        for name in options
+        if name != over
+        and (name.startswith(CHOICE) or title(name) in typed or not _follows(columns[name], columns[over]))
+    ]
     found: dict[tuple[str, ...], dict[str, dict[Any, Run]]] = {}
     for run in completed:
         seeds = found.setdefault(tuple(identity(run, name) for name in others), {}).setdefault(value_of(run, over), {})

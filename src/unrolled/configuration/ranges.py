@@ -32,15 +32,19 @@ class Name:
         return "a name"
 
 
+@dataclass(frozen=True)
 class Columns:
-    """The columns of a table."""
+    """The columns of a table, perhaps ``none``."""
+
+    none: bool = False
 
     def __contains__(self, value: object) -> bool:
         each = list(value) if isinstance(value, ListConfig) else [value]
-        return bool(each) and all(column in POSITIVE_WHOLE or column in Name() for column in each)
+        named = bool(each) and all(column in POSITIVE_WHOLE or column in Name() for column in each)
+        return named or (self.none and value is None)
 
     def __str__(self) -> str:
-        return "a column's number, from 1, or its name, or several: '[1,3]'"
+        return f"a column's number, from 1, or its name, or several: '[1,3]'{', or null' * self.none}"
 
 
 class Batches:
@@ -219,6 +223,7 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.attention_record.validations": FLAG,
     "data.columns.source": Columns(),
     "data.columns.target": Columns(),
+    "data.columns.features": Columns(none=True),
     "callbacks.progress.seconds": NOT_NEGATIVE,
     "callbacks.saving.minutes": replace(POSITIVE, also=(None,)),
     "callbacks.saving.steps": NULL_OR_WHOLE,

@@ -1,0 +1,65 @@
+"""docs/transduction.md: from a two-column file to a word error rate in three commands, as the page has them."""
+
+import json
+import re
+import shlex
+import subprocess
+
+import pytest
+from support.scripts import ROOT, call_script
+
+PAGE = (ROOT / "docs" / "transduction.md").read_text(encoding="utf-8")
+COMMANDS = re.findall(r"^\$ (.*)$", PAGE.partition("## Tables")[0], flags=re.MULTILINE)
+SMALL = ["trainer.max_epochs=2", "model.embedding_size=8", "model.encoder_size=6", "model.decoder_size=12"]
+"""All that is not as on the page."""
+SOUNDS = {"a": "æ", "b": "b", "c": "k", "d": "d", "e": "ɛ", "th": "θ"}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("language")
+    words = [f"{one}{two}{three}" for one in SOUNDS for two in "ae" for three in SOUNDS]
+    rows = (f"{word}\t{' '.join(SOUNDS[each] for each in re.findall('th|.', word))}\n" for word in words)
+    (folder / "english.tsv").write_text("".join(rows), encoding="utf-8")
+    return folder
+
+
+def test_three_commands_lead_from_a_file_to_a_word_error_rate(folder):
+    head, split, train, evaluate = COMMANDS
+    assert head.startswith("head")
+    subprocess.run(["bash", "-c", split], cwd=folder, check=True)
+    parts = [(folder / f"english_{part}.tsv").read_text().splitlines() for part in ("train", "dev", "test")]
+    assert sorted(line for part in parts for line in part) == sorted((folder / "english.tsv").read_text().splitlines())
+    done = called(train, folder, *SMALL)
+    assert done.status == 0, done.stderr
+    results = json.loads((folder / "english" / "results.json").read_text())
+    assert results["status"] == "completed"
+    found = called(evaluate, folder)
+    assert found.status == 0, found.stderr
+    figures = dict(line.rsplit(None, 1) for line in found.stdout.splitlines() if "rate" in line)
+    assert float(figures["word_error_rate"]) == pytest.approx(results["test/word_error_rate"], rel=1e-3)
+    assert any(name.startswith("word_error_rate, source of 1 to 3 letters") for name in figures)
+
+
+def test_the_run_does_all_that_the_page_says(folder):
+    assert call_script("translate.py", "run=english", cwd=folder, text="bad\nthe\n").stdout.count("\n") == 2
+    assert call_script("look.py", "runs=english", cwd=folder).status == 0
+    assert (folder / "english" / "attention.html").is_file()
+    compared = call_script("compare.py", "runs=english", "over=data.language", cwd=folder)
+    assert compared.status == 0, compared.stderr
+    assert "english" in compared.stdout
+
+
+def called(command, folder, *more):
+    python, script, *arguments = shlex.split(command)
+    assert (python, script[:4]) == ("python", "src/")
+    return call_script(script.removeprefix("src/"), *arguments, *more, cwd=folder)
+
+
+def test_every_option_of_the_page_is_one():
+    from unrolled.configuration.composition import composed
+
+    config = composed("train", ("experiment=inflection", "data.train=a", "data.val=b", "data.test=c"))
+    assert (config.data.columns.features, config.data.symbols) == (3, "grapheme")
+    assert config.objective.mode == "min"
+    assert "beam_size" in config.validation_search
