@@ -2,6 +2,7 @@
 
 import json
 import os
+import time
 from importlib import import_module
 from pathlib import Path
 from types import SimpleNamespace
@@ -116,7 +117,13 @@ def test_two_nodes_of_a_slurm_cluster_train_as_two_processes_and_go_on_when_queu
     nodes = ["hardware=multi_node", "trainer.accelerator=cpu", "trainer.devices=1", "trainer.num_nodes=2"]
     slurm = ["hydra/launcher=slurm", "hydra.launcher.nodes=2", "hydra.launcher.gpus_per_node=null"]
     preempted = kill(tmp_path, 2, "on_train_batch_start", "SIGUSR2")
-    assert call_script("train.py", *BASE, *nodes, *slurm, *preempted, "seed=1", cwd=tmp_path).status == 0
+    command = ["train.py", *BASE, *nodes, *slurm, *preempted, "seed=1", "sweep.wait=false"]
+    assert call_script(*command, cwd=tmp_path).status == 0
+    assert not list(tmp_path.glob("jobs/*/results.json"))  # the job has hardly begun
+    end = time.monotonic() + 300
+    while not any(results(path.parent)["status"] == "completed" for path in tmp_path.glob("jobs/*/results.json")):
+        assert time.monotonic() < end
+        time.sleep(0.1)
     (run,) = (tmp_path / "jobs").glob("0-*")
     assert (results(run)["status"], resumed(run)) == ("completed", 1)
     (submission,) = (tmp_path / "jobs" / ".submitit").glob("*/*_submission.sh")

@@ -16,7 +16,7 @@ from support.scripts import ROOT
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 INSTALLS, *BLOCKS = re.findall(r"^```\n(.*?)^```", TUTORIAL, flags=re.MULTILINE | re.DOTALL)
 LIMIT = 600
-"""Seconds for all of them, on two cores."""
+"""Seconds for all of them, on two cores: of the clock or, on a machine that does other things too, of computing."""
 
 
 def test_it_begins_with_the_installation():
@@ -33,7 +33,7 @@ def test_its_scripts_exist(script):
 def test_its_commands_work_as_written_in_under_ten_minutes(tmp_path):
     for folder in ("src", "conf"):
         shutil.copytree(ROOT / folder, tmp_path / folder)
-    start = time.monotonic()
+    start, before = time.monotonic(), os.times()
     for block in BLOCKS:
         done = subprocess.run(
             ["bash", "-euo", "pipefail", "-c", f'python() {{ "{sys.executable}" "$@"; }}\n{block}'],
@@ -44,5 +44,8 @@ def test_its_commands_work_as_written_in_under_ten_minutes(tmp_path):
         )
         print(f"$ {block}{done.stdout[-3000:]}")
         assert done.returncode == 0, done.stderr[-3000:]
-    assert time.monotonic() - start < LIMIT
+    seconds, after = time.monotonic() - start, os.times()
+    computing = after.children_user + after.children_system - before.children_user - before.children_system
+    print(f"{seconds:.0f} seconds, {computing:.0f} of computing")
+    assert min(seconds, computing) < LIMIT
     assert (tmp_path / "outputs" / "question" / "comparison" / "comparison.html").is_file()
