@@ -1,11 +1,14 @@
 """docs/transduction.md: from a two-column file to a word error rate in three commands, as the page has them."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
+import yaml
 from support.scripts import ROOT, call_script
 
 PAGE = (ROOT / "docs" / "transduction.md").read_text(encoding="utf-8")
@@ -62,4 +65,18 @@ def test_every_option_of_the_page_is_one():
     config = composed("train", ("experiment=inflection", "data.train=a", "data.val=b", "data.test=c"))
     assert (config.data.columns.features, config.data.symbols) == (3, "grapheme")
     assert config.objective.mode == "min"
-    assert "beam_size" in config.validation_search
+    assert "beam_size" not in config.validation_search
+    chosen = composed("train", ("experiment=g2p", "data.root=a", "data.language=b", "validation_search=beam"))
+    assert chosen.validation_search == chosen.search
+
+
+DATA = Path(os.environ.get("UNROLLED_DATA", ROOT / ".." / "shared" / "data")) / "g2p-2021"
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"{DATA} is not there; UNROLLED_DATA names the folder around it")
+def test_the_sweep_has_the_languages_of_the_task():
+    """The names in conf/ are those of the published files."""
+    sweep = yaml.safe_load((ROOT / "conf" / "sweep" / "g2p.yaml").read_text(encoding="utf-8"))
+    languages = sweep["hydra"]["sweeper"]["params"]["data.language"].split(",")
+    assert len(languages) == len(set(languages)) == 21
+    assert set(languages) == {path.name.removesuffix("_train.tsv") for path in DATA.rglob("*_train.tsv")}

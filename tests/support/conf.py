@@ -5,6 +5,7 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
+import unrolled.configuration  # noqa: F401  # whose resolvers conf/ uses
 from support.scripts import ROOT
 
 CONF = ROOT / "conf"
