@@ -6,7 +6,6 @@ import pytest
 
 from unrolled.alignment.pieces import piece_alignment
 from unrolled.text.tokenizer import train_words
-from unrolled.training.callbacks.pictures import Pictures
 from unrolled.training.callbacks.samples import samples
 
 SOURCES, REFERENCES = ["a b", "c", "b c a"], ["x y", "z", "y z x"]
@@ -40,9 +39,3 @@ def test_known_links_are_those_of_the_line(data):
     tokenizers = data.source_tokenizer, data.target_tokenizer
     assert shown.alignment == piece_alignment(GOLD[2], "b c a", "y z x", *tokenizers)
     assert shown.alignment != piece_alignment(GOLD[0], "b c a", "y z x", *tokenizers)
-
-
-def test_a_language_model_has_no_pictures(tmp_path):
-    pictures = Pictures(folder=str(tmp_path / "figures"), sentences=3)
-    pictures.on_validation_end(SimpleNamespace(is_global_zero=True), SimpleNamespace())
-    assert list(tmp_path.iterdir()) == []
