@@ -1,11 +1,13 @@
 """What makes no sense is refused in one line that says what, where and how to mend it."""
 
 import pytest
+from support import conf
 from support.small_models import CELLS, D, E, lm_options, options
 
 from unrolled.errors import UserError
 from unrolled.models.cells import make_cell
 from unrolled.models.language_model import rnn_lm
+from unrolled.models.location_attention import LocationAttention
 from unrolled.models.translator import translator
 
 
@@ -24,7 +26,7 @@ def test_dot_attention_needs_equal_sizes(name):
         assert word in message
 
 
-@pytest.mark.parametrize("attention", ["bahdanau", "gru_att", "gru_att_pooled", "dot", "general", "coverage"])
+@pytest.mark.parametrize("attention", [name for name in conf.ATTENTIONS if name != "none"])
 def test_encoder_decoder_refuses_an_attention(attention):
     message = refusal(translator, **options("encoder_decoder", attention))
     for word in ("model=encoder_decoder", "attention", "model=cgru"):
@@ -35,6 +37,12 @@ def test_encoder_decoder_refuses_an_attention(attention):
 def test_a_decoder_with_attention_needs_one(name):
     message = refusal(translator, **options(name, "none"))
     for word in ("attention=none", "attention=bahdanau", "model=encoder_decoder"):
+        assert word in message
+
+
+def test_filters_have_a_centre():
+    message = refusal(LocationAttention, query_size=D, annotation_size=E, size=5, filters=2, kernel_size=4)
+    for word in ("attention.kernel_size=4", "odd"):
         assert word in message
 
 

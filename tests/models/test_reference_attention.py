@@ -32,11 +32,12 @@ def test_attention_follows_its_equations(name):
             np.testing.assert_allclose(context[row].detach().numpy(), expected, rtol=0, atol=1e-10)
             np.testing.assert_allclose(weights[row, :length].detach().numpy(), alpha, rtol=0, atol=1e-10)
             assert torch.all(weights[row, length:] == 0)
-            if name in ("gru_att", "coverage"):  # the memory itself, not only what it does
-                np.testing.assert_allclose(state[0][row, :length].detach().numpy(), memories[row], rtol=0, atol=1e-10)
+            if name in ("gru_att", "coverage", "location"):  # the memory itself, not only what it does
+                memory = state[0][row, :length].detach().numpy()
+                np.testing.assert_allclose(memory.squeeze(), np.squeeze(memories[row]), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["gru_att", "gru_att_pooled", "coverage"])
+@pytest.mark.parametrize("name", ["gru_att", "gru_att_pooled", "coverage", "location"])
 def test_attention_with_memory_remembers(name):
     attention = randomise(ATTENTIONS[name](query_size=D, annotation_size=D).double())
     torch.manual_seed(6)

@@ -137,7 +137,22 @@ def coverage(p, s, annotations, memory):
     return context, alpha, new
 
 
+def location(p, s, annotations, memory):
+    """Chorowski et al. 2015: e_ij = w^T tanh(W s + V h_j + U f_ij + b), f_i = F * alpha_{i-1}; alpha_0 = 0.
+
+    A row of F is a filter, whose middle meets position j; outside of the sentence there is nothing.
+    """
+    before = [0.0] * len(annotations) if memory is NO_MEMORY else list(memory)
+    reach, energies = p["F"].shape[1] // 2, []
+    for j, h in enumerate(annotations):
+        near = [before[k] if 0 <= k < len(before) else 0.0 for k in range(j - reach, j + reach + 1)]
+        energies.append(p["v_a"] @ np.tanh(p["W_a"] @ s + p["U_a"] @ h + p["V_a"] @ (p["F"] @ near) + p["b_a"]))
+    context, alpha = weighted(energies, annotations)
+    return context, alpha, alpha
+
+
 ATTENTIONS = {
+    "location": location,
     "bahdanau": bahdanau,
     "dot": dot,
     "general": general,

@@ -48,6 +48,8 @@ def attention(name, module):
         p |= blocks(module.keys.weight, ["Q_r", "Q_z", "Q"]) | blocks(module.keys.bias, ["b_r", "b_z", "b"])
         return p | blocks(module.recurrent_gates.weight, ["U_r", "U_z"]) | {"U": array(module.recurrent.weight)}
     p |= {"W_a": array(module.query.weight), "U_a": array(module.keys.weight), "b_a": array(module.keys.bias)}
+    if name == "location":
+        p |= {"V_a": array(module.features.weight), "F": array(module.filters.weight)}
     if name == "coverage":
         p["V_a"] = array(module.coverage.weight)
         # one matrix over the concatenated input [alpha; h; s]

@@ -172,6 +172,8 @@ OPTIONS: dict[str, Allowed] = {
     "model.estimator.most": Numbers(least=2, whole=True),
     "attention.size": SIZE,
     "attention.coverage_size": SIZE,
+    "attention.filters": COUNT,
+    "attention.kernel_size": COUNT,
     # data
     "data.max_tokens": COUNT,
     "data.max_length": COUNT,
