@@ -384,3 +384,17 @@ def test_the_examples_in_the_documentation_are_what_the_code_makes():
         for number, pair in enumerate(islice(generate(grammar, "train"), max(found) + 1)):
             if number in found:
                 assert found[number] == [pair.source, pair.target, [f"{i}-{j}" for i, j in pair.links]]
+
+
+def test_the_test_set_may_be_longer_and_deeper_than_what_was_trained_on():
+    sizes = {"pairs": 60, "validation_pairs": 20, "test_pairs": 20}
+    grammar = Grammar(**sizes, max_length=9, depth=0, test_min_length=15, test_max_length=24, test_depth=3)
+    lengths = {split: [len(pair.source) for pair in generate(grammar, split)] for split in ("train", "val", "test")}
+    assert max(lengths["train"] + lengths["val"]) <= 9
+    assert 15 <= min(lengths["test"]) <= max(lengths["test"]) <= 24
+    same = Grammar(**sizes, max_length=9, depth=0)
+    assert {len(pair.source) <= 9 for pair in generate(same, "test")} == {True}
+    with pytest.raises(UserError, match=r"data\.grammar\.test_max_length=8 is below data\.grammar\.test_min_length=15"):
+        Grammar(test_min_length=15, test_max_length=8)
+    with pytest.raises(UserError, match=r"data\.grammar\.test_max_length=20 is below data\.grammar\.test_min_length=30"):
+        Grammar(test_min_length=30)

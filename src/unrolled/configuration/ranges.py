@@ -264,6 +264,7 @@ ALIGNER = ("iterations", "p0", "tension", "alpha")
 CHECKED_WHERE_TAKEN = (
     "data.grammar.",
     "data.demo.",
+    "data.lookup.",
     *ALIGNER,
     "search.temperature",
     "search.top_",

@@ -54,7 +54,7 @@ def _slot(name: str, prefix: str = "", *offered: str, base: str | None = None) -
 _CORPUS = _slot(
     "corpus",
     "unrolled.data.",
-    *(f"corpus.{name}" for name in ("Demo", "MonolingualText", "ParallelText", "Reorder")),
+    *(f"corpus.{name}" for name in ("Demo", "Lookup", "MonolingualText", "ParallelText", "Reorder")),
     *("hugging_face.HuggingFace", "tsv.TSV"),
 )
 _TOKENIZER = _slot("tokenizer", "unrolled.text.", "characters.Characters", "tokenizer.SentencePiece", "tokenizer.Words")
@@ -121,6 +121,7 @@ SLOTS: Mapping[str, Slot] = {
     "data.corpus": _CORPUS,
     "data.grammar": _CORPUS,
     "data.demo": _CORPUS,
+    "data.lookup": _CORPUS,
     "data.module.corpus": _CORPUS,
     **{f"{where}tokenizer{side}": _TOKENIZER for where in ("", "data.module.") for side in ("", ".source", ".target")},
     "alignment": _slot("alignment", "unrolled.training.alignment_loss.", "Supervision"),

@@ -11,6 +11,8 @@ from unrolled.alignment.links import Links, read_alignments
 from unrolled.data.demo.draw import DemoOptions, draw
 from unrolled.data.generated import Pair, write_corpus
 from unrolled.data.kept import keep
+from unrolled.data.lookup import tables
+from unrolled.data.lookup.tables import LookupOptions
 from unrolled.data.reorder.grammar import Grammar, pairs_of_splits
 from unrolled.errors import UserError, check_choice
 from unrolled.text.lines import read_lines, sha256
@@ -104,6 +106,17 @@ class Demo:
     def files(self, cache: Path) -> dict[str, Files]:
         """The files of train, val and test, written if they are not in ``cache`` yet."""
         return _generated(cache, "demo", self._options, draw)
+
+
+class Lookup:
+    """Lookup tables applied one after the other, and the attention that is right; options: `LookupOptions`."""
+
+    def __init__(self, **options: object) -> None:
+        self._options = LookupOptions(**options)  # type: ignore[arg-type]
+
+    def files(self, cache: Path) -> dict[str, Files]:
+        """The files of train, val and test, written if they are not in ``cache`` yet."""
+        return _generated(cache, "lookup", self._options, tables.pairs_of_splits)
 
 
 def _generated(

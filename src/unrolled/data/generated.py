@@ -21,17 +21,18 @@ class Pair:
 
 
 def distinct_pairs(
-    name: str, sizes: Mapping[str, int], draw: Callable[[], Pair | None], *, mend: str
+    name: str, sizes: Mapping[str, int], draw: Callable[[str], Pair | None], *, mend: str
 ) -> Iterator[tuple[str, Pair]]:
     """As many pairs for each split as ``sizes`` says, each with its split; no source sentence occurs twice.
 
-    draw: a pair at random, or None where that gave none. UserError: the corpus ``name`` has fewer; how to ``mend`` it.
+    draw: a pair for a split, at random, or None where that gave none. UserError: the corpus ``name`` has fewer; how to
+    ``mend`` it.
     """
     seen: set[str] = set()
     for split in SPLITS:
         for _ in range(sizes[split]):
             for _ in range(PATIENCE):
-                pair = draw()
+                pair = draw(split)
                 if pair is not None and (sentence := " ".join(pair.source)) not in seen:
                     break
             else:

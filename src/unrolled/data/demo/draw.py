@@ -35,4 +35,4 @@ def draw(options: DemoOptions) -> Iterator[tuple[str, Pair]]:
     """The pairs of all splits with the names of their splits: test, then validation, then training set."""
     rng = random.Random(f"{options.seed} demo")
     sizes = {"test": options.test_pairs, "val": options.validation_pairs, "train": options.pairs}
-    return distinct_pairs("demo", sizes, lambda: fill(rng.choice(templates()), rng), mend="lower data.demo.pairs")
+    return distinct_pairs("demo", sizes, lambda _: fill(rng.choice(templates()), rng), mend="lower data.demo.pairs")

@@ -52,6 +52,9 @@ RANGES = {
     "depth": Numbers(least=0, most=50, whole=True),  # the tree is read by recursion
     "min_length": Numbers(least=SHORTEST, most=10_000, whole=True),
     "max_length": Numbers(least=SHORTEST, most=10_000, whole=True),
+    "test_depth": Numbers(least=0, most=50, whole=True, also=(None,)),
+    "test_min_length": Numbers(least=SHORTEST, most=10_000, whole=True, also=(None,)),
+    "test_max_length": Numbers(least=SHORTEST, most=10_000, whole=True, also=(None,)),
     "vocabulary_size": Numbers(least=SMALLEST, most=10**6, whole=True),
     "fertility": Numbers(least=0, most=1),
     "ambiguity": Numbers(least=0, most=1),
@@ -70,6 +73,8 @@ class Grammar:
     vocabulary_size: number of source word types.
     fertility: share of the nouns that become two words, and of the transitive verbs that are two words becoming one.
     ambiguity: share of nouns, adjectives and verbs whose translation depends on another word.
+    test_depth, test_min_length, test_max_length: those of the test set, where they are not those of training and
+    validation (None). So a model can be tested on longer or deeper sentences than it has seen.
 
     The source depends neither on `reordering` nor on `ambiguity`, and validation and test set do not depend on `pairs`.
     """
@@ -85,15 +90,30 @@ class Grammar:
     vocabulary_size: int = 250
     fertility: float = 0.1
     ambiguity: float = 0.1
+    test_depth: int | None = None
+    test_min_length: int | None = None
+    test_max_length: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         for name, allowed in RANGES.items():
             check(f"data.grammar.{name}", getattr(self, name), allowed)
-        if self.max_length < self.min_length:
-            what = f"data.grammar.max_length={self.max_length} is below data.grammar.min_length={self.min_length}"
-            raise UserError(f"{what}: raise it")
+        for split in ("train", "test"):
+            least, most, _ = self.lengths(split)
+            if most < least:
+                names = ("min_length", "max_length") if split == "train" else ("test_min_length", "test_max_length")
+                what = f"data.grammar.{names[1]}={most} is below data.grammar.{names[0]}={least}"
+                raise UserError(f"{what}: raise it")
         check_choice("data.grammar.reordering", self.reordering, ORDERS)
+
+    def lengths(self, split: str) -> tuple[int, int, int]:
+        """The least and the greatest number of source words in a split, and how deep its clauses may be."""
+        of_training = self.min_length, self.max_length, self.depth
+        if split != "test":
+            return of_training
+        of_test = self.test_min_length, self.test_max_length, self.test_depth
+        least, most, depth = (one if other is None else other for one, other in zip(of_training, of_test, strict=True))
+        return least, most, depth
 
 
 def _read_source(phrase: Phrase, source: list[str]) -> None:
@@ -157,10 +177,11 @@ def pairs_of_splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
     )
     rng = random.Random(f"{grammar.seed} sentences")
 
-    def draw() -> Pair | None:
-        length = grammar.min_length + int(rng.random() * (grammar.max_length - grammar.min_length + 1))
-        pair = translate(grow(words, rng, length=length, depth=grammar.depth), ORDERS[grammar.reordering])
-        return pair if len(pair.source) >= grammar.min_length else None
+    def draw(split: str) -> Pair | None:
+        least, most, depth = grammar.lengths(split)
+        length = least + int(rng.random() * (most - least + 1))
+        pair = translate(grow(words, rng, length=length, depth=depth), ORDERS[grammar.reordering])
+        return pair if len(pair.source) >= least else None
 
     sizes = {"test": grammar.test_pairs, "val": grammar.validation_pairs, "train": grammar.pairs}
     return distinct_pairs("reorder", sizes, draw, mend="raise max_length or vocabulary_size, or lower pairs")
