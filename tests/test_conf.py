@@ -54,9 +54,9 @@ def arguments(choice: str, folder: Path) -> list[str]:
         return [*TINY, *TINY_LM]
     if choice in ("counting", "none"):  # no optimizer, no schedule
         return [*TINY, "model=ngram_lm"]
-    if choice == "demo":
+    if choice in ("demo", "lookup"):
         sizes = ["pairs=30", "validation_pairs=5", "test_pairs=5"]
-        return [*TINY_MODEL, "data.max_tokens=300", *(f"data.demo.{size}" for size in sizes)]
+        return [*TINY_MODEL, "data.max_tokens=300", *(f"data.{choice}.{size}" for size in sizes)]
     if choice == "vanishing_gradients":
         return [*TINY, *TINY_LM[1:], "data.grammar.min_length=5"]
     return [*TINY, *TINY_MODEL]

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from unrolled.data.generated import SPLITS
-from unrolled.data.lookup.tables import FORMS, LookupOptions, invent_tables, pairs_of_splits
+from unrolled.data.lookup.sequences import FORMS, LookupOptions, invent_tables, pairs_of_splits
 from unrolled.errors import UserError
 
 SIZES = {"pairs": 60, "validation_pairs": 10, "test_pairs": 12}

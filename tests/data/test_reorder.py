@@ -394,7 +394,7 @@ def test_the_test_set_may_be_longer_and_deeper_than_what_was_trained_on():
     assert 15 <= min(lengths["test"]) <= max(lengths["test"]) <= 24
     same = Grammar(**sizes, max_length=9, depth=0)
     assert {len(pair.source) <= 9 for pair in generate(same, "test")} == {True}
-    with pytest.raises(UserError, match=r"data\.grammar\.test_max_length=8 is below data\.grammar\.test_min_length=15"):
+    with pytest.raises(UserError, match=r"test_max_length=8 is below .*test_min_length=15"):
         Grammar(test_min_length=15, test_max_length=8)
-    with pytest.raises(UserError, match=r"data\.grammar\.test_max_length=20 is below data\.grammar\.test_min_length=30"):
+    with pytest.raises(UserError, match=r"test_max_length=20 is below .*test_min_length=30"):
         Grammar(test_min_length=30)

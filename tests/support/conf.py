@@ -7,6 +7,7 @@ from omegaconf import OmegaConf
 
 import unrolled.configuration  # noqa: F401  # whose resolvers conf/ uses
 from support.scripts import ROOT
+from unrolled.configuration.values import register_resolvers
 
 CONF = ROOT / "conf"
 
@@ -18,6 +19,7 @@ def choices(group: str) -> list[str]:
 
 def composed(*options: str) -> dict[str, Any]:
     """Attention, model and objective of train.py with ``options``, as plain values."""
+    register_resolvers()
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("train", list(options))
     return {group: OmegaConf.to_container(config[group], resolve=True) for group in ("attention", "model", "objective")}

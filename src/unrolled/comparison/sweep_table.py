@@ -15,7 +15,7 @@ TESTED = ("test/bleu", "test/aer", "test/perplexity")
 def sweep_table(runs: Sequence[Run]) -> str:
     """Number, options in which the runs differ, seed, how each ended, its best validation's monitored figure, test.
 
-    Columns that say nothing are omitted; a star is beside the best of those that completed.
+    Columns that say nothing are omitted; the best of those that completed has a star.
     """
     monitors = list(dict.fromkeys(_monitor(run) for run in runs))
     options = varied(runs)

@@ -33,14 +33,14 @@ class Name:
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnNames:
     """The columns of a table, perhaps ``none``."""
 
     none: bool = False
 
     def __contains__(self, value: object) -> bool:
-        each = list(value) if isinstance(value, ListConfig) else [value]
-        named = bool(each) and all(column in POSITIVE_WHOLE or column in Name() for column in each)
+        columns = list(value) if isinstance(value, ListConfig) else [value]
+        named = bool(columns) and all(column in POSITIVE_WHOLE or column in Name() for column in columns)
         return named or (self.none and value is None)
 
     def __str__(self) -> str:
@@ -120,6 +120,7 @@ OPTIONS: dict[str, Allowed] = {
     "run_folder": Name(),
     "name": Name(),
     "sweep.dir": Name(),
+    "sweep.wait": FLAG,
     "trainer.max_epochs": LIMIT,
     "trainer.min_epochs": NULL_OR_WHOLE,
     "trainer.max_time": Duration(),
@@ -223,9 +224,9 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.pictures.sentences": WHOLE,
     "callbacks.pictures.validations": FLAG,
     "callbacks.attention_record.validations": FLAG,
-    "data.columns.source": Columns(),
-    "data.columns.target": Columns(),
-    "data.columns.features": Columns(none=True),
+    "data.columns.source": ColumnNames(),
+    "data.columns.target": ColumnNames(),
+    "data.columns.features": ColumnNames(none=True),
     "callbacks.progress.seconds": NOT_NEGATIVE,
     "callbacks.saving.minutes": replace(POSITIVE, also=(None,)),
     "callbacks.saving.steps": NULL_OR_WHOLE,

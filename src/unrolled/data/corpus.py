@@ -11,8 +11,8 @@ from unrolled.alignment.links import Links, read_alignments
 from unrolled.data.demo.draw import DemoOptions, draw
 from unrolled.data.generated import Pair, write_corpus
 from unrolled.data.kept import keep
-from unrolled.data.lookup import tables
-from unrolled.data.lookup.tables import LookupOptions
+from unrolled.data.lookup import sequences
+from unrolled.data.lookup.sequences import LookupOptions
 from unrolled.data.reorder.grammar import Grammar, pairs_of_splits
 from unrolled.errors import UserError, check_choice
 from unrolled.text.lines import read_lines, sha256
@@ -116,7 +116,7 @@ class Lookup:
 
     def files(self, cache: Path) -> dict[str, Files]:
         """The files of train, val and test, written if they are not in ``cache`` yet."""
-        return _generated(cache, "lookup", self._options, tables.pairs_of_splits)
+        return _generated(cache, "lookup", self._options, sequences.pairs_of_splits)
 
 
 def _generated(

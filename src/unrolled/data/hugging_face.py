@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from unrolled.data import columns
-from unrolled.data.columns import Columns
+from unrolled.data import table_columns as columns
 from unrolled.data.corpus import SPLITS, Files
 from unrolled.data.kept import keep
+from unrolled.data.table_columns import Columns
 from unrolled.errors import UserError, nearest
 
 

@@ -1,4 +1,4 @@
-"""Features beside the letters of a source, such as V;PST;3;SG: tokens of their own.
+"""Features that go with the letters of a source, such as V;PST;3;SG: tokens of their own.
 
 A line is the text, and after tabs its features, as columns of a table are copied. No feature shares its id with a
 letter, so each has an embedding of its own.
@@ -63,7 +63,7 @@ class FeatureTokenizer:
         ]
 
     def words_of_pieces(self, line: str) -> list[int]:
-        """See `Tokenizer`: features that stand together are one word."""
+        """See `Tokenizer`: features next to each other are one word."""
         ends = [word.end() for word in WORD.finditer(line)]
         features = [bisect_right(ends, place) for _, place in features_of(line, self.separator)]
         return self.letters.words_of_pieces(text_of(line)) + features

@@ -49,9 +49,9 @@ class LineAndTable(ProgressBar):
         self._enabled = True
 
     def print(self, *args: Any, **kwargs: Any) -> None:
-        """Print above the line."""
+        """Write a line above it."""
         self._erase()
-        print(*args, **kwargs)
+        self._terminal.write(" ".join(map(str, args)) + "\n")
 
     # the line
 

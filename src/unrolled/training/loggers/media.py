@@ -53,7 +53,7 @@ def log_speed(loggers: Sequence[Logger], speed: float, step: int) -> None:
 
 
 def log_parameters(loggers: Sequence[Logger], parameters: int) -> None:
-    """Show how many parameters are trained, where a logger shows such facts of a run beside its options."""
+    """Show how many parameters are trained, where a logger shows such facts of a run together with its options."""
     for logger in loggers:
         if isinstance(logger, WandbLogger):
             wandb.log_parameters(logger, parameters)
