@@ -39,11 +39,14 @@ def arguments(choice: str, folder: Path) -> list[str]:
         return [*TINY_MODEL, f"data.root={folder}"]
     if choice == "parallel_text":
         return [*TINY_MODEL, *(f"data.{split}={pair}" for split, pair in text.items())]
-    if choice == "tsv":
-        rows = "".join(f"{one}\tN;SG\t{other}\n" for one, other in zip(SENTENCES, SAETZE))
+    if choice in ("tsv", "inflection"):
+        rows = "".join(f"{one}\t{other}\tN;SG\n" for one, other in zip(SENTENCES, SAETZE))
         (folder / "t.tsv").write_text(rows, encoding="utf-8")
-        columns = ["data.columns.target=3", "data.columns.features=2"]
-        return [*TINY_MODEL, *columns, *(f"data.{split}={folder}/*.tsv" for split in text)]
+        return [*TINY_MODEL, "data.columns.features=3", *(f"data.{split}={folder}/*.tsv" for split in text)]
+    if choice == "g2p":  # the data, and the experiment
+        for split in ("train", "dev", "test"):
+            (folder / f"ady_{split}.tsv").write_text("".join(f"{one}\ta b c\n" for one in SENTENCES), encoding="utf-8")
+        return [*TINY_MODEL, f"data.root={folder}", "data.language=ady"]
     if choice == "monolingual_text":
         return [*TINY_LM, *(f"data.{split}={folder / split}.target" for split in text)]
     if choice == "wikitext2":  # the data, and the experiment

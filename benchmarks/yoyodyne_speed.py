@@ -1,0 +1,125 @@
+"""Training speed of small transducers beside yoyodyne's (https://pypi.org/project/yoyodyne), in words per CPU second.
+
+    OMP_NUM_THREADS=1 python benchmarks/yoyodyne_speed.py --data-root DIR --language ady
+
+With a Python that has yoyodyne. All train on the same words: loss, backward, clipping and Adam, without Lightning,
+embeddings of 128, a bidirectional encoder of 128 a direction and a decoder of 256, batches of as many words. They take
+turns, epoch by epoch, in one process; medians, and ratios of an epoch to its neighbour.
+"""
+
+import argparse
+import statistics
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
+
+import torch
+from torch.nn.utils import clip_grad_norm_
+
+from unrolled.configuration.build import build_data, build_module
+from unrolled.configuration.composition import composed
+
+
+def ours(root, language, folder, *options):
+    """An epoch of ours, the number of parameters, and how many words a batch has."""
+    chosen = ["experiment=g2p", f"data.root={root}", f"data.language={language}", "hardware=cpu", *options]
+    config = composed("train", (*chosen, f"hydra.run.dir={folder}/run", f"cache={folder}/cache"))
+    data = build_data(config)
+    data.prepare_data()
+    data.setup()
+    module = build_module(config, data).train()
+    loader = data.train_dataloader()
+    optimizer = module._optimizer(module.model.parameters())
+
+    def losses():
+        for batch in loader:
+            loss = module.loss(batch)
+            yield loss.objective / loss.tokens
+
+    words = sum(map(len, loader)) / len(loader)
+    return epoch(losses, module, optimizer), sum(each.numel() for each in module.parameters()), words
+
+
+def theirs(kind, root, language, folder, words):
+    """The same of yoyodyne."""
+    from yoyodyne import data, models
+    from yoyodyne.models import modules
+
+    paths = {split: next(Path(root).rglob(f"{language}_{split}.tsv")) for split in ("train", "dev")}
+    data_module = data.DataModule(
+        model_dir=folder, train=str(paths["train"]), val=str(paths["dev"]), target_sep=" ", batch_size=words
+    )
+    sizes = {"embedding_size": 128, "dropout": 0.3, "layers": 1}
+    encoder = getattr(modules, f"{kind}Encoder")(hidden_size=128, **sizes)
+    model = getattr(models, f"SoftAttention{kind}Model")(
+        source_encoder=encoder,
+        embedding_size=128,
+        decoder_hidden_size=256,
+        decoder_layers=1,
+        decoder_dropout=0.3,
+        label_smoothing=0.1,
+        vocab_size=data_module.vocab_size,
+        target_vocab_size=data_module.target_vocab_size,
+        teacher_forcing=True,
+    ).train()
+    loader = data_module.train_dataloader()
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, fused=True)
+
+    def losses():
+        for batch in loader:
+            predictions, target = model._align(model(batch), batch.target.tensor)
+            yield model.loss_func(predictions, target)
+
+    return epoch(losses, model, optimizer), sum(each.numel() for each in model.parameters())
+
+
+def epoch(losses, module, optimizer):
+    """A function that trains for one epoch and returns its CPU seconds."""
+
+    def run():
+        start = time.process_time()
+        for loss in losses():
+            optimizer.zero_grad()
+            loss.backward()
+            clip_grad_norm_(module.parameters(), 1.0)
+            optimizer.step()
+        return time.process_time() - start
+
+    return run
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-root", required=True)
+    parser.add_argument("--language", default="ady")
+    parser.add_argument("--turns", type=int, default=5)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        run, parameters, words = ours(given.data_root, given.language, folder)
+        contestants = {"unrolled, cgru, bahdanau": (run, parameters)}
+        simple = ("model=bahdanau", "model.decoder.cell=gru_reset_after")  # one GRU in the decoder, as yoyodyne's
+        contestants["unrolled, bahdanau, bahdanau"] = ours(given.data_root, given.language, folder, *simple)[:2]
+        for kind in ("GRU", "LSTM"):
+            contestants[f"yoyodyne, SoftAttention{kind}Model"] = theirs(
+                kind, given.data_root, given.language, folder, round(words)
+            )
+        examples = len(next(Path(given.data_root).rglob(f"{given.language}_train.tsv")).read_text("utf-8").splitlines())
+        seconds = {name: [] for name in contestants}
+        for turn in range(given.turns + 1):
+            for name, (run, _) in contestants.items():
+                seconds[name].append(run())
+            print(f"turn {turn}", file=sys.stderr)
+        first = seconds["unrolled, cgru, bahdanau"][1:]
+        print("| model | parameters | words per CPU second | time to the first's |")
+        print("| --- | ---: | ---: | ---: |")
+        for name, (_, parameters) in contestants.items():
+            times = seconds[name][1:]
+            ratio = statistics.median(one / other for one, other in zip(times, first, strict=True))
+            print(f"| {name} | {parameters:,} | {examples / statistics.median(times):.0f} | {ratio:.2f} |")
+
+
+if __name__ == "__main__":
+    main()
