@@ -1,7 +1,13 @@
-"""JoeyNMT as a contestant: a process in its own environment, handed the same batches. See peer_worker.py."""
+"""JoeyNMT as a contestant: a process in its own environment, handed the same batches. See peer_worker.py.
+
+The environment: `python -m venv DIR`, then `DIR/bin/pip install -r benchmarks/joeynmt-requirements.txt`.
+"""
 
 import json
 import subprocess
+import sys
+import tempfile
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,12 +30,19 @@ class JoeyNMT:
 
     def __init__(self, python: str, model: Translator, *, precision: str) -> None:
         self.sizes = sizes(model)
-        self._worker = subprocess.Popen(
-            [python, str(Path(__file__).with_name("peer_worker.py"))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        self._python = python
+        self._complaints = tempfile.TemporaryFile("w+")  # noqa: SIM115
+        try:
+            self._worker = subprocess.Popen(
+                [python, str(Path(__file__).with_name("peer_worker.py"))],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._complaints,
+                text=True,
+            )
+        except OSError as problem:
+            self._complaints.close()
+            sys.exit(f"--joeynmt {python}: {problem.strerror}")
         self._ask({**self.sizes, "bf16": precision == "bf16"})
         self.peak_mib = 0.0
 
@@ -53,13 +66,26 @@ class JoeyNMT:
         return self._ask({"source": sources, "beam": beam, "length": length})["seconds"]
 
     def close(self) -> None:
-        self._worker.stdin.close()
+        with suppress(BrokenPipeError):
+            self._worker.stdin.close()
         self._worker.wait()
+        self._worker.stdout.close()
+        self._complaints.close()
 
     def _ask(self, question: dict[str, Any]) -> dict[str, float]:
-        self._worker.stdin.write(json.dumps(question) + "\n")
-        self._worker.stdin.flush()
-        return json.loads(self._worker.stdout.readline())
+        """SystemExit with what the worker said last if it fails."""
+        answer = ""
+        with suppress(BrokenPipeError):
+            self._worker.stdin.write(json.dumps(question) + "\n")
+            self._worker.stdin.flush()
+            answer = self._worker.stdout.readline()
+        with suppress(ValueError):
+            return json.loads(answer)
+        self._complaints.seek(0)
+        said = [line.strip() for line in [*self._complaints, answer] if line.strip()]
+        self.close()
+        requirements = "its environment: benchmarks/joeynmt-requirements.txt"
+        sys.exit(f"--joeynmt {self._python}: {said[-1] if said else 'ended without a word'} ({requirements})")
 
     def operations(self, batch: Batch) -> int:
         """Of a training step, as operations.py counts them.

@@ -10,6 +10,7 @@ import pytest
 import torch
 from contestants import Contestant, plain
 from operations import training_operations
+from peer import JoeyNMT
 from support.small_models import COMBINATIONS, IDS, build
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -62,6 +63,30 @@ def test_contestants_compute_one_function(model, attention, cell):
         assert min(contestant.watch.seconds.values()) > 0
     for other in losses[1:]:
         assert other == pytest.approx(losses[0], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("worker", "line"),
+    [
+        ("#!/bin/sh\necho 'ModuleNotFoundError: No module named joeynmt' >&2; exit 1", "No module named joeynmt"),
+        ("#!/bin/sh\nread question; echo nonsense", "nonsense"),
+        ("#!/bin/sh\nread question; exit 3", "ended without a word"),
+    ],
+)
+def test_a_peer_that_fails_is_one_line(tmp_path, worker, line):
+    python = tmp_path / "python"
+    python.write_text(worker)
+    python.chmod(0o755)
+    with pytest.raises(SystemExit) as ended:
+        JoeyNMT(str(python), build(), precision="fp32")
+    assert str(ended.value).startswith(f"--joeynmt {python}: ")
+    assert line in str(ended.value)
+    assert "\n" not in str(ended.value)
+
+
+def test_a_peer_that_is_not_there_is_one_line(tmp_path):
+    with pytest.raises(SystemExit, match=r"--joeynmt .*/none: No such file"):
+        JoeyNMT(str(tmp_path / "none"), build(), precision="fp32")
 
 
 @pytest.mark.slow

@@ -303,6 +303,24 @@ def test_the_best_of_a_row_are_taken_as_a_stable_sort_takes_them(data):
     assert torch.equal(index[exists], places[:, :count][exists])
 
 
+@given(
+    width=st.integers(64, 700),
+    count=st.integers(1, 9),
+    kinds=st.sampled_from([2, 5, 10**6]),
+    seed=st.integers(0, 99),
+    nothing=st.floats(0, 1),
+)
+def test_the_best_of_a_wide_row_are_taken_so_too(width, count, kinds, seed, nothing):
+    random = torch.Generator().manual_seed(seed)
+    values = torch.randint(kinds, (3, width), generator=random).float()
+    values[torch.rand(3, width, generator=random) < nothing] = -math.inf
+    expected, places = values.sort(dim=1, descending=True, stable=True)
+    best, index = _best(values, count)
+    assert torch.equal(best, expected[:, :count])
+    exists = best.isfinite()
+    assert torch.equal(index[exists], places[:, :count][exists])
+
+
 def test_equal_scores_are_ordered_by_word():
     uniform = Chain(torch.full((1, 3, 64, 64), -math.log(64)))
     (hypotheses,) = search(uniform, beam_size=5, max_length=1, nbest=5)

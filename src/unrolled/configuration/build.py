@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hydra.errors import InstantiationException
-from omegaconf import DictConfig, open_dict
+from omegaconf import DictConfig, OmegaConf, open_dict
 
 from unrolled.configuration.mistakes import missing_package
 from unrolled.configuration.moved import KINDS, PACKAGE
@@ -27,6 +27,7 @@ if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read t
     from unrolled.data.corpus import CorpusText
     from unrolled.data.module import DataModule
     from unrolled.inference.columns import Column, Detail
+    from unrolled.search.shortlist import Shortlist
     from unrolled.text.tokenizer import Tokenizer, TokenizerChoice
     from unrolled.training.objective import Objective
 
@@ -224,18 +225,33 @@ def _validation_search(config: DictConfig, vocabulary: Tokenizer) -> Any:
     return build_search(config, vocabulary, "validation_search") if "validation_search" in config else Greedy()
 
 
-def build_search(config: DictConfig, vocabulary: Tokenizer, which: str = "search") -> Any:
-    """The search of ``config`` for targets of ``vocabulary``; UserError: a language model with another vocabulary."""
-    node = config[which]
-    run = node.get("language_model")
-    if run is None:
-        return instantiate(node)
-    from unrolled.configuration.load import load_language_model_of  # which builds models itself
+def build_search(
+    config: DictConfig, vocabulary: Tokenizer, which: str = "search", shortlist: Shortlist | None = None
+) -> Any:
+    """The search of ``config`` for targets of ``vocabulary``; UserError: a language model with another vocabulary.
 
-    model, tokenizer = load_language_model_of(run)
-    if tokenizer.sha256 != vocabulary.sha256:
-        raise UserError(
-            f"search.language_model={run} has another vocabulary than the translations: train it on the same data "
-            "with the same tokenizer=..., or let it rescore n-best lists (src/rescore.py), which needs no common one"
-        )
-    return instantiate(node, _partial_=True)(language_model=model)
+    ``shortlist``: what its configuration describes, for a trained run.
+    """
+    node = config[which]
+    options: dict[str, Any] = {}
+    if "shortlist" in node:
+        if has_shortlist(node) and shortlist is None:
+            raise UserError(f"{which}/shortlist is for trained runs: give it to translate.py or evaluate.py")
+        options["shortlist"] = shortlist
+    run = node.get("language_model")
+    if run is not None:
+        from unrolled.configuration.load import load_language_model_of  # which builds models itself
+
+        options["language_model"], tokenizer = load_language_model_of(run)
+        if tokenizer.sha256 != vocabulary.sha256:
+            raise UserError(
+                f"search.language_model={run} has another vocabulary than the translations: train it on the same data "
+                "with the same tokenizer=..., or let it rescore n-best lists (src/rescore.py), which needs no common "
+                "one"
+            )
+    return instantiate(node, _partial_=True)(**options) if options else instantiate(node)
+
+
+def has_shortlist(search: DictConfig) -> bool:
+    """Whether the configuration of a search describes a shortlist; that of all words does not."""
+    return OmegaConf.select(search, "shortlist.likely") is not None

@@ -63,7 +63,13 @@ def searching(translator: TrainedTranslator, config: DictConfig) -> TrainedTrans
     cuts = {member.source_tokenizer.sha256 for member in translator.members}
     if len(cuts) > 1 and OmegaConf.select(config, "search.coverage_penalty"):
         raise UserError("run=[...]: these runs cut the source differently: omit search.coverage_penalty")
-    search = build_search(config, translator.target_tokenizer)
+    shortlist = None
+    if has_shortlist(config.search):
+        from unrolled.configuration.lexical import lexical_shortlist
+
+        run, first = run_folders(config)[0], translator.members[0]
+        shortlist = lexical_shortlist(run, config.search.shortlist, first.source_tokenizer, translator.target_tokenizer)
+    search = build_search(config, translator.target_tokenizer, shortlist=shortlist)
     return replace(translator, search=search, max_tokens=config.max_tokens, precision=config.precision)
 
 

@@ -18,6 +18,7 @@ from unrolled.metrics.attention_counts import AttentionCounts
 from unrolled.models.translator import Translator
 from unrolled.search.ensemble import Ensemble, Mean
 from unrolled.search.forced import score
+from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator, Hypothesis, Search
 from unrolled.search.settings import BeamSearch
 from unrolled.text.tokenizer import Tokenizer
@@ -72,23 +73,28 @@ class TrainedTranslator:
         """Each line's best translation as text; an empty line gives an empty line."""
         return [best.text for best, *_ in self.translations(lines)]
 
-    @torch.inference_mode()
     def translations(self, lines: Sequence[str], count: int = 1) -> list[list[Output]]:
         """The ``count`` best of each line, best first; an empty line gets an empty one. UserError: no n-best search."""
         if count > 1 and not isinstance(self.search, BeamSearch):
             raise UserError(f"nbest={count} needs a beam: take search=beam")
         translated: dict[int, list[Output]] = {}
-        for batch in encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens):
-            inputs = self._input(batch, lines)
-            with autocast(self.device, self.precision):
-                if isinstance(self.search, BeamSearch):
-                    lists = self.search.nbest(self.generator, inputs, count)
-                else:
-                    lists = [[hypothesis] for hypothesis in self.search(self.generator, inputs)]
+        with autocast(self.device, self.precision):
+            batches = encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens)
+            searched = inference(self._search, self.search.weights)(self.generator, batches, lines, count)
+        for batch, lists in zip(batches, searched, strict=True):
             for line, hypotheses in zip(batch.index.tolist(), lists, strict=True):
                 outputs = [Output(self.target_tokenizer.decode(h.tokens), h) for h in hypotheses]
                 translated[line] = outputs if lines[line].strip() else [NOTHING]
         return [translated[line] for line in range(len(lines))]
+
+    def _search(
+        self, generator: Generator, batches: Sequence[Batch], lines: Sequence[str], count: int
+    ) -> list[list[list[Hypothesis]]]:
+        """The ``count`` best of each row of each batch."""
+        inputs = [self._input(batch, lines) for batch in batches]
+        if isinstance(self.search, BeamSearch):
+            return [self.search.nbest(generator, given, count) for given in inputs]
+        return [[[hypothesis] for hypothesis in self.search(generator, given)] for given in inputs]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Pieces]:
         """The target pieces of each pair with their log-probabilities."""

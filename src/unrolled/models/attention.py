@@ -20,7 +20,7 @@ from typing_extensions import override
 from unrolled.errors import UserError
 from unrolled.models.fast.attention import BahdanauAttentionKernel, GRUAttentionKernel
 from unrolled.models.fast.kernel import AttentionKernel
-from unrolled.models.fast.squash import tanh
+from unrolled.models.fast.squash import product_of_tanh, tanh
 
 Nested = tuple[Any, ...]
 
@@ -100,7 +100,7 @@ class BahdanauAttention(Attention):
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
         keys, annotations, valid = prepared
         # e_ij = v_a^T tanh(W_a s + U_a h_j)
-        energies = self.energy(tanh(add(self.query(query), keys))).squeeze(-1)
+        energies = product_of_tanh(self.energy, add(self.query(query), keys)).squeeze(-1)
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
 
@@ -200,7 +200,7 @@ class GRUAttention(Attention):
         # v_ij = (1 - z) v_{i-1,j} + z v~_ij
         v = torch.lerp(v, candidate.to(v.dtype), z.to(v.dtype))
         # e_ij = v_a^T tanh(v_ij)
-        energies = self.energy(torch.tanh(v)).squeeze(-1)
+        energies = product_of_tanh(self.energy, v).squeeze(-1)
         context, weights = attend(energies, annotations, valid)
         return context, weights, (v,)
 
@@ -258,7 +258,7 @@ class PooledGRUAttention(Attention):
         # v_ij = (1 - z) v_{i-1,j} + z v~_ij
         v = torch.lerp(v, candidate.to(v.dtype), z.to(v.dtype))
         # e_ij = v_a^T tanh(v_ij)
-        energies = self.energy(torch.tanh(v)).squeeze(-1)
+        energies = product_of_tanh(self.energy, v).squeeze(-1)
         context, weights = attend(energies, annotations, valid)
         # v_i = sum_j alpha_ij v_ij
         pooled = torch.bmm(weights.to(v.dtype).unsqueeze(1), v).squeeze(1).to(v.dtype)
@@ -308,8 +308,8 @@ class CoverageAttention(Attention):
         keys, annotation_products, annotations, valid = prepared
         (coverage,) = state
         # e_ij = v_a^T tanh(W_a s + U_a h_j + V_a C_{i-1,j})
-        hidden = tanh(add(self.query(query), keys) + self.coverage(coverage))
-        context, weights = attend(self.energy(hidden).squeeze(-1), annotations, valid)
+        energies = product_of_tanh(self.energy, add(self.query(query), keys) + self.coverage(coverage)).squeeze(-1)
+        context, weights = attend(energies, annotations, valid)
         # C_ij = GRU(C_{i-1,j}, [alpha_ij; h_j; s])
         inputs = self.update_weight(weights.unsqueeze(-1)) + add(self.update_query(query), annotation_products)
         gates, candidate = inputs.split([2 * self.coverage_size, self.coverage_size], dim=-1)

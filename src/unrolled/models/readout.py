@@ -2,7 +2,8 @@
 
 Letters: N any leading dimensions, D decoder size, C annotation size, E embedding size, V vocabulary.
 Each has ``hidden(features, embeddings) -> (N, R)`` and a last linear map ``output`` to ``(N, V)``, so that training can
-compute the soft-max only at the positions that count, for all steps at once.
+compute the soft-max only at the positions that count, for all steps at once. ``hidden`` is ``join`` of the features and
+``project(embeddings) -> (N, P)``, what a readout computes of the previous words alone.
 """
 
 import torch
@@ -33,8 +34,16 @@ class DeepReadout(nn.Module):
 
     def hidden(self, features: Features, embeddings: Tensor) -> Tensor:
         """t = tanh(W_s s + W_y E y + W_c c): ((N, D), (N, C)), (N, E) -> (N, E)."""
+        return self.join(features, self.project(embeddings))
+
+    def project(self, embeddings: Tensor) -> Tensor:
+        """W_y E y: (N, E) -> (N, E)."""
+        return self.embedding(embeddings)
+
+    def join(self, features: Features, projected: Tensor) -> Tensor:
+        """``hidden`` from ``project``."""
         s, c = features
-        return self.dropout(tanh(self.state(s) + self.embedding(embeddings) + self.context(c)))
+        return self.dropout(tanh(self.state(s) + projected + self.context(c)))
 
 
 class MaxoutReadout(nn.Module):
@@ -59,8 +68,16 @@ class MaxoutReadout(nn.Module):
 
     def hidden(self, features: Features, embeddings: Tensor) -> Tensor:
         """t_i = [max{t~_{i,2j-1}, t~_{i,2j}}]_j: ((N, D), (N, C)), (N, E) -> (N, E)."""
+        return self.join(features, self.project(embeddings))
+
+    def project(self, embeddings: Tensor) -> Tensor:
+        """V_o E y: (N, E) -> (N, 2E)."""
+        return self.embedding(embeddings)
+
+    def join(self, features: Features, projected: Tensor) -> Tensor:
+        """``hidden`` from ``project``."""
         s, c = features
-        t = self.state(s) + self.embedding(embeddings) + self.context(c)
+        t = self.state(s) + projected + self.context(c)
         return self.dropout(t.unflatten(-1, (-1, 2)).amax(dim=-1))
 
 
@@ -82,6 +99,14 @@ class LinearReadout(nn.Module):
 
     def hidden(self, features: Features, embeddings: Tensor) -> Tensor:
         """[s; c]: ((N, D), (N, C)) -> (N, D + C). The previous word's embedding is not used."""
+        return self.join(features, self.project(embeddings))
+
+    def project(self, embeddings: Tensor) -> Tensor:
+        """Nothing: (N, E) -> (N, 0)."""
+        return embeddings[..., :0]
+
+    def join(self, features: Features, projected: Tensor) -> Tensor:
+        """``hidden`` from ``project``."""
         s, c = features
         return self.dropout(torch.cat([s, c.to(s.dtype)], dim=-1))
 

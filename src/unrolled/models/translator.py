@@ -97,10 +97,18 @@ class Translator(nn.Module):
 
     def attend(self, tokens: Tensor, state: Nested) -> tuple[Tensor, Tensor, Nested]:
         """``step``, and the attention weights ``(N, S)``."""
+        for_decoder, for_readout = self.of_words(tokens)
+        features, weights, state = self.decoder.advance(for_decoder, state)
+        logits = self.readout.output(self.readout.join(features, for_readout))
+        logits = logits.float() if logits.dtype.itemsize < 4 else logits
+        if torch.is_grad_enabled():
+            return torch.log_softmax(logits, dim=-1), weights, state
+        return torch.log_softmax(logits, dim=-1, out=logits), weights, state
+
+    def of_words(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
+        """What decoder and readout compute of the previous words ``(N,)`` alone: their ``project``."""
         embedding = self.embedding_dropout(self.target_embedding(tokens))
-        features, weights, state = self.decoder.step(embedding, state)
-        logits = self.readout.output(self.readout.hidden(features, embedding))
-        return torch.log_softmax(logits.float() if logits.dtype.itemsize < 4 else logits, dim=-1), weights, state
+        return self.decoder.project(embedding), self.readout.project(embedding)
 
     def trace(self, batch: Sentences) -> Trace:
         """See `unrolled.models.trace.Recurrent`: the decoder's states; source and s_0 are constants."""

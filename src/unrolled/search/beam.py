@@ -19,6 +19,8 @@ Score = Callable[[Tensor, Tensor], Tensor]
 """(log-probabilities, lengths with </s>) -> scores; see ``unrolled.search.length``."""
 Penalty = Callable[[Any], Tensor]
 """State after a step -> what is added to the score of every row ``(N,)``, at most 0; see ``search.coverage``."""
+GROUP = 64
+"""Neighbouring words whose greatest log-probability is found first."""
 
 
 @inference
@@ -155,6 +157,8 @@ def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     ``topk`` alone does not specify which of several equal values it takes, nor in which order.
     """
     width = values.shape[1]
+    if width > GROUP * (count + 1):
+        return _best_of_groups(values, count)
     greatest, index = values.topk(min(count + 1, width))  # one more than needed reveals a tie at the border
     index = index[:, :count].sort(dim=1).values
     if count < width:
@@ -166,6 +170,22 @@ def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
             index[tied] = (above | (level & first)).nonzero()[:, 1].view(-1, count)
     greatest, order = values.gather(1, index).sort(dim=1, descending=True, stable=True)
     return greatest, index.gather(1, order)
+
+
+def _best_of_groups(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """``_best`` of wide rows: they are in the ``count`` groups of neighbours with the greatest maxima.
+
+    For each value outside these groups there are ``count`` maxima that are greater, or equal and at a lower place.
+    """
+    groups = values.shape[1] // GROUP
+    grouped = values[:, : groups * GROUP].unflatten(1, (groups, GROUP))
+    _, best = _best(grouped.amax(dim=2), count)
+    neighbours, rest = torch.arange(GROUP, device=values.device), torch.arange(groups * GROUP, values.shape[1])
+    places = (best.sort(dim=1).values.unsqueeze(2) * GROUP + neighbours).flatten(1)
+    if len(rest):
+        places = torch.cat([places, rest.to(places).expand(len(places), -1)], dim=1)
+    greatest, index = _best(values.gather(1, places), count)
+    return greatest, places.gather(1, index)
 
 
 def _harvest(

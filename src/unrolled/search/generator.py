@@ -63,6 +63,11 @@ def device_of(state: Nested) -> torch.device | None:
 class Search(Protocol):
     """Finds the best translation of every row of a batch."""
 
+    @property
+    def weights(self) -> str:
+        """Of its products: float or int8."""
+        ...
+
     def __call__(self, generator: Any, batch: Any) -> list[Hypothesis]:
         """One hypothesis per row, in the batch's order."""
         ...

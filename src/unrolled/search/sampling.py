@@ -100,6 +100,7 @@ class Sampling:
         check("search.top_p", self.top_p, Numbers(above=0, most=1, also=(None,)))
         check("search.seed", self.seed, Numbers(least=0, most=2**64 - 1, whole=True))
         check_limits(self.max_length_ratio, self.max_length_extra)
+        self.weights = "float"
         self._random = torch.Generator().manual_seed(self.seed)
 
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:

@@ -3,12 +3,14 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from unrolled.errors import NOT_NEGATIVE, POSITIVE_WHOLE, check
+from unrolled.errors import NOT_NEGATIVE, POSITIVE_WHOLE, UserError, check
 from unrolled.search.beam import Score, beam_search, greedy
 from unrolled.search.coverage import Covered
+from unrolled.search.frozen_weights import check_weights, inference
 from unrolled.search.fusion import Fused
 from unrolled.search.generator import Generator, Hypothesis
-from unrolled.search.length import PerToken, check_limits, length_limits
+from unrolled.search.length import NoNormalization, PerToken, check_limits, length_limits
+from unrolled.search.shortlist import Shortlist, search_among
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,29 +18,43 @@ class Greedy:
     """Greedy search as a setting; all lengths are in tokens and count </s>, also that of the source.
 
     Translations have at most ``max_length_ratio`` x source length + ``max_length_extra`` tokens, and at least
-    ``min_length_ratio`` x source length.
+    ``min_length_ratio`` x source length. ``weights``: of products, float or int8, see ``models.fast.int8``.
+    ``shortlist``: search among few words, see ``search.shortlist``.
     """
 
     max_length_ratio: float = 2.0
     max_length_extra: int = 10
     min_length_ratio: float = 0.0
+    weights: str = "float"
+    shortlist: Shortlist | None = None
 
     def __post_init__(self) -> None:
         check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
+        check_weights(self.weights)
 
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """One hypothesis for every sentence of ``batch``, in its order."""
-        return greedy(
+        limits = {
+            "max_lengths": length_limits(batch, self.max_length_ratio, self.max_length_extra),
+            "min_lengths": length_limits(batch, self.min_length_ratio, 0),
+        }
+        search = inference(greedy, self.weights)
+        if self.shortlist is None:
+            return search(generator, batch, **limits)
+        found = inference(search_among, self.weights)(
             generator,
             batch,
-            max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
-            min_lengths=length_limits(batch, self.min_length_ratio, 0),
+            self.shortlist,
+            lambda driven: [[hypothesis] for hypothesis in search(driven, batch, **limits)],
+            score=NoNormalization(),
+            int8=self.weights == "int8",
         )
+        return [hypothesis for (hypothesis,) in found]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BeamSearch:
-    """Beam search as a setting; limits on lengths as in ``Greedy``.
+    """Beam search as a setting; limits on lengths, ``weights`` and ``shortlist`` as in ``Greedy``.
 
     ``coverage_penalty`` is beta of ``search.coverage``; a ``language_model`` with the same vocabulary, in evaluation
     mode, guides the search with ``language_model_weight`` as in ``search.fusion``.
@@ -52,12 +68,17 @@ class BeamSearch:
     max_length_ratio: float = 2.0
     max_length_extra: int = 10
     min_length_ratio: float = 0.0
+    weights: str = "float"
+    shortlist: Shortlist | None = None
 
     def __post_init__(self) -> None:
         check("search.beam_size", self.beam_size, POSITIVE_WHOLE)
         check("search.coverage_penalty", self.coverage_penalty, NOT_NEGATIVE)
         check("search.language_model_weight", self.language_model_weight, NOT_NEGATIVE)
         check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
+        check_weights(self.weights)
+        if self.shortlist is not None and self.language_model is not None:
+            raise UserError("search.shortlist and search.language_model: a language model needs all words; omit one")
 
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """The best hypothesis for every sentence of ``batch``, in its order."""
@@ -65,12 +86,24 @@ class BeamSearch:
 
     def nbest(self, generator: Generator, batch: Any, count: int) -> list[list[Hypothesis]]:
         """The ``count`` best of every sentence, best first; fewer where the beam finds fewer."""
+        if self.shortlist is None:
+            return self._search(generator, batch, count)
+        return inference(search_among, self.weights)(
+            generator,
+            batch,
+            self.shortlist,
+            lambda driven: self._search(driven, batch, count),
+            score=self.length_normalization,
+            int8=self.weights == "int8",
+        )
+
+    def _search(self, generator: Generator, batch: Any, count: int) -> list[list[Hypothesis]]:
         driven: Any = generator
         if self.language_model is not None and self.language_model_weight > 0:  # 0 x log 0 is no number
             driven = Fused(driven, self.language_model, self.language_model_weight)
         if self.coverage_penalty > 0:
             driven = Covered(driven, self.coverage_penalty)
-        return beam_search(
+        return inference(beam_search, self.weights)(
             driven,
             batch,
             penalty=driven.penalty if isinstance(driven, Covered) else None,

@@ -1,4 +1,5 @@
-"""Linear layers while weights do not change, as during a search: each weight is packed once for all steps."""
+"""Models while weights do not change, as during a search: each weight is packed once for all steps, and what a step
+computes of the previous word alone is computed once for each word."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -6,38 +7,78 @@ from contextlib import contextmanager
 import torch
 from torch import Tensor, nn
 
+from unrolled.models.fast.int8 import QuantizedProduct, quantize
 from unrolled.models.fast.products import Packed, pack, product_dtype
+from unrolled.models.fast.remembered import Remembered
 
 ROWS = 64
 """The number of rows that packing is optimised for; any number works."""
 
 
 @contextmanager
-def frozen(models: Iterable[nn.Module]) -> Iterator[None]:
+def frozen(models: Iterable[nn.Module], *, int8: bool = False) -> Iterator[None]:
     """Within it, the linear layers of ``models`` keep the weights and autocast's dtype that they have at the beginning.
 
-    For use without gradients.
+    Also the products with previous words, of models that have ``of_words``. ``int8``: products of 8-bit integers,
+    where weights are float32 and this machine has them. What is frozen already stays as it is. For use without
+    gradients, in evaluation mode.
     """
-    layers = {id(layer): layer for model in models for layer in model.modules() if type(layer) is nn.Linear}
-    changed = []
+    changed: list[tuple[nn.Module, str]] = []
     try:
-        for layer in layers.values():
-            dtype = product_dtype(layer.weight)
-            bias = None if layer.bias is None else layer.bias.detach().to(dtype)
-            packed = pack(layer.weight.detach().to(dtype), bias, ROWS)
-            if packed is not None and layer.out_features > 1:
-                layer.forward = FrozenLinear(packed, dtype)  # type: ignore[assignment,method-assign]
-                changed.append(layer)
+        for model in models:
+            for layer in model.modules():
+                if type(layer) is nn.Linear and "forward" not in vars(layer):
+                    packed = _packed(layer, int8)
+                    if packed is not None:
+                        layer.forward = packed  # type: ignore[assignment,method-assign]
+                        changed.append((layer, "forward"))
+                of_words = getattr(layer, "of_words", None)
+                if of_words is not None and "of_words" not in vars(layer) and not layer.training:
+                    vocabulary = layer.target_embedding.weight
+                    if vocabulary.device.type == "cpu":
+                        layer.of_words = Remembered(of_words, len(vocabulary))  # type: ignore[assignment]
+                        changed.append((layer, "of_words"))
         yield
     finally:
-        for layer in changed:
+        for layer, name in changed:
+            delattr(layer, name)
+
+
+def _packed(layer: nn.Linear, int8: bool) -> "FrozenLinear | None":
+    if layer.out_features == 1:
+        return None
+    weight, bias = layer.weight.detach(), None if layer.bias is None else layer.bias.detach()
+    quantized = quantize(weight, bias, ROWS) if int8 else None
+    if quantized is not None:
+        return FrozenLinear(quantized, weight.dtype)
+    dtype = product_dtype(weight)
+    packed = pack(weight.to(dtype), None if bias is None else bias.to(dtype), ROWS)
+    return None if packed is None else FrozenLinear(packed, dtype)
+
+
+@contextmanager
+def narrowed(layers: Iterable[nn.Linear], outputs: Tensor, *, int8: bool = False) -> Iterator[None]:
+    """Within it, ``layers`` compute only the ``outputs (V,)``, in this order: also inside `frozen`."""
+    before = {layer: vars(layer).get("forward") for layer in layers}
+    try:
+        for layer in before:
+            narrow = nn.Linear(layer.in_features, len(outputs), bias=layer.bias is not None, device="meta")
+            narrow.weight = nn.Parameter(layer.weight.detach().index_select(0, outputs), requires_grad=False)
+            if layer.bias is not None:
+                narrow.bias = nn.Parameter(layer.bias.detach().index_select(0, outputs), requires_grad=False)
+            layer.forward = _packed(narrow, int8) or narrow.forward  # type: ignore[method-assign]
+        yield
+    finally:
+        for layer, forward in before.items():
             del layer.forward
+            if forward is not None:
+                layer.forward = forward  # type: ignore[method-assign]
 
 
 class FrozenLinear:
     """A linear layer ``(..., I)`` -> ``(..., O)``, in ``dtype`` as under autocast."""
 
-    def __init__(self, packed: Packed, dtype: torch.dtype) -> None:
+    def __init__(self, packed: Packed | QuantizedProduct, dtype: torch.dtype) -> None:
         self._packed = packed
         self._dtype = dtype
 

@@ -1,7 +1,9 @@
 """The squashing functions of gates and candidates in place, and their derivatives in one pass over memory."""
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from unrolled.models.fast.products import product_dtype
 
 
 def tanh_(x: Tensor) -> Tensor:
@@ -16,6 +18,15 @@ def tanh(x: Tensor) -> Tensor:
     """
     quick = x.device.type == "cpu" and x.dtype.itemsize >= 4 and not torch.is_grad_enabled()
     return tanh_(x) if quick else torch.tanh(x)
+
+
+def product_of_tanh(linear: nn.Linear, x: Tensor) -> Tensor:
+    """W tanh x of a layer without a bias, ``(..., I) -> (..., O)``: where `tanh` is quick 2 W sigma(2 x) - W 1, which
+    saves two passes over x."""
+    quick = x.device.type == "cpu" and product_dtype(linear.weight).itemsize >= 4 and x.dtype.itemsize >= 4
+    if not quick or torch.is_grad_enabled():
+        return linear(torch.tanh(x))
+    return torch.sub(2 * linear((2 * x).sigmoid_()), linear.weight.sum(dim=1))
 
 
 def tanh_backward(dy: Tensor, y: Tensor, out: Tensor) -> None:

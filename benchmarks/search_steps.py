@@ -1,0 +1,112 @@
+"""What each step towards a fast search brings: all of them against all but one, in turns in one process.
+
+    OMP_NUM_THREADS=1 python benchmarks/search_steps.py --data-root DIR [--run RUN] [--sentences 64] [--turns 5]
+
+Without RUN an untrained model of the sizes of 256 in train_throughput.py, every hypothesis forced to 40 tokens; with
+RUN a trained translator and translations of natural length. CPU seconds, so that other programs disturb little; medians
+of the ratios, and the least and the greatest.
+"""
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+import torch
+
+from unrolled.data.loader import encode_source
+from unrolled.models.fast import frozen as freezing
+from unrolled.search import beam
+from unrolled.search.settings import BeamSearch, Greedy
+from unrolled.training.process_memory import keep_freed_memory
+
+GROUPS = patch.object(beam, "GROUP", 10**9)
+TABLES = patch.object(freezing, "Remembered", lambda compute, vocabulary: compute)
+TANH = patch("unrolled.models.attention.product_of_tanh", lambda linear, x: linear(_tanh(x)))
+IN_PLACE = patch("torch.log_softmax", lambda x, dim, out=None, log_softmax=torch.log_softmax: log_softmax(x, dim))
+WITHOUT = {
+    "ranking by groups of 64 words": [GROUPS],
+    "products with the previous word as tables": [TABLES],
+    "v tanh x as 2 v sigma(2 x) - v 1": [TANH],
+    "soft-max in place": [IN_PLACE],
+    "all of these": [GROUPS, TABLES, TANH, IN_PLACE],
+}
+
+
+def _tanh(x: Any) -> Any:
+    return x.mul_(2).sigmoid_().mul_(2).sub_(1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data-root", required=True, type=Path)
+    parser.add_argument("--cache", default=str(ROOT / "outputs/cache"))
+    parser.add_argument("--run")
+    parser.add_argument("--sentences", type=int, default=64)
+    parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--beams", type=int, nargs="+", default=[1, 5])
+    chosen = parser.parse_args()
+    torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
+    keep_freed_memory()
+    lines = (chosen.data_root / "test_2016_flickr.en").read_text("utf-8").splitlines()[: chosen.sentences]
+    print("| beam | without | CPU time to all steps | range |\n| ---: | --- | ---: | --- |")
+    for size in chosen.beams:
+        search = natural(chosen.run, lines, size) if chosen.run else forced(chosen, lines, size)
+        for name, ratios in against_everything(search, chosen.turns).items():
+            print(
+                f"| {size} | {name} | {statistics.median(ratios):.2f} | {min(ratios):.2f} to {max(ratios):.2f} |",
+                flush=True,
+            )
+
+
+def forced(chosen: argparse.Namespace, lines: list[str], size: int) -> Callable[[], object]:
+    from data import module
+    from scaling import contestant
+    from search import forced as search
+
+    model = contestant().model.eval()
+    tokenizer = module(chosen.data_root, chosen.cache).source_tokenizer
+    ids = sorted(tokenizer.encode(lines), key=len)
+    return lambda: search(model, ids, size, 64)
+
+
+def natural(run: str, lines: list[str], size: int) -> Callable[[], object]:
+    import unrolled
+
+    translator = unrolled.load(run).translator
+    search = Greedy() if size == 1 else BeamSearch(beam_size=size)
+    batches = encode_source(translator.members[0].source_tokenizer, lines, max_tokens=2000)
+    return lambda: [search(translator.generator, batch) for batch in batches]
+
+
+def against_everything(search: Callable[[], object], turns: int) -> dict[str, list[float]]:
+    """For each step the CPU time without it, in units of that with all."""
+    ratios: dict[str, list[float]] = {name: [] for name in WITHOUT}
+    search()
+    for _ in range(turns):
+        for name, patches in WITHOUT.items():
+            whole = cpu_seconds(search)
+            with ExitStack() as stack:
+                for each in patches:
+                    stack.enter_context(each)
+                ratios[name].append(cpu_seconds(search) / whole)
+    return ratios
+
+
+def cpu_seconds(work: Callable[[], object]) -> float:
+    start = time.process_time()
+    work()
+    return time.process_time() - start
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,115 @@
+"""A soft-max over few words: those that are likely for the source words of a batch, and the most frequent.
+
+Jean et al. 2015 (On Using Very Large Target Vocabulary, section 3.3), L'Hostis et al. 2016 (Vocabulary Selection
+Strategies). N rows, V words of the shortlist.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from unrolled.errors import UserError
+from unrolled.models.fast.frozen import narrowed
+from unrolled.models.translator import Translator
+from unrolled.search.forced import score_words
+from unrolled.search.frozen_weights import models
+from unrolled.search.generator import Generator, Hypothesis
+from unrolled.text.tokens import BOS, EOS, PAD
+
+SPECIAL = 4  # <pad>, <s>, </s>, <unk>: they keep their ids
+
+
+@dataclass(frozen=True, eq=False)
+class Shortlist:
+    """likely (source pieces, most): ids of each source piece's likeliest translations, -1 where there are fewer.
+
+    frequent: ids of the most frequent target pieces.
+    """
+
+    likely: Tensor
+    frequent: Tensor
+
+    def words(self, source: Tensor) -> Tensor:
+        """The ids ``(V,)``, ascending, for a batch with ``source (B, S)``."""
+        likely = self.likely[source.cpu().unique()].flatten()
+        every = torch.cat([torch.arange(SPECIAL), likely[likely >= 0], self.frequent])
+        return every.unique()
+
+
+class Shortlisted:
+    """``generator`` over ``words (V,)`` alone: ``step`` takes and gives their numbers in this list."""
+
+    def __init__(self, generator: Any, words: Tensor) -> None:
+        self.members = (generator,)
+        self.words = words
+
+    def start(self, batch: Any) -> Any:
+        """The generator's state."""
+        return self.members[0].start(batch)
+
+    def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
+        """Previous words ``(N,)`` -> log-probabilities ``(N, V)`` of a soft-max over the list, next state."""
+        return self.members[0].step(self.words[tokens], state)  # type: ignore[no-any-return]
+
+    def attend(self, tokens: Tensor, state: Any) -> tuple[Tensor, Tensor, Any]:
+        """The same with the generator's attention weights ``(N, S)``."""
+        return self.members[0].attend(self.words[tokens], state)  # type: ignore[no-any-return]
+
+
+Lists = list[list[Hypothesis]]
+Score = Callable[[Tensor, Tensor], Tensor]
+"""As in `search.beam`."""
+
+
+def search_among(
+    generator: Generator,
+    batch: Any,
+    shortlist: Shortlist,
+    search: Callable[[Generator], Lists],
+    *,
+    score: Score,
+    int8: bool,
+) -> Lists:
+    """What ``search`` finds among the words of ``shortlist`` for ``batch``, best first.
+
+    ``search`` gets a generator over fewer words, whose log-probabilities are too high; those of what it found are
+    computed again in all words, by forced decoding. ``score``: what ``search`` makes of a log-probability and a length.
+    UserError: a generator that is no translator.
+    """
+    networks = list(models(generator))
+    outputs = [model.readout.output for model in networks if isinstance(model, Translator)]
+    if not outputs or len(outputs) < len(networks):
+        raise UserError("search.shortlist is for translators: omit it")
+    source = getattr(batch, "members", (batch,))[0].source
+    words = shortlist.words(source).to(source.device)
+    with narrowed(outputs, words, int8=int8):
+        lists = search(Shortlisted(generator, words))
+    ids = words.tolist()
+    lists = [[replace(h, tokens=[ids[token] for token in h.tokens]) for h in found] for found in lists]
+    ranks = range(max(map(len, lists), default=0))
+    of_ranks = [_judged(generator, batch, [found[rank : rank + 1] for found in lists], score, source) for rank in ranks]
+    return [
+        sorted(chain.from_iterable(hypotheses), key=lambda h: (not h.finished, -h.score))
+        for hypotheses in zip(*of_ranks, strict=True)
+    ] or lists
+
+
+def _judged(generator: Generator, batch: Any, lists: Lists, score: Score, source: Tensor) -> Lists:
+    """``lists`` of one hypothesis or none, with their log-probabilities by ``generator``; penalties are kept."""
+    rows = [torch.tensor([BOS, *(found[0].tokens if found else []), EOS]) for found in lists]
+    target = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(source.device)
+    every = score_words(generator, batch, target, torch.tensor([len(row) for row in rows]))
+    return [[_again(h, log_probs, score) for h in found] for found, log_probs in zip(lists, every, strict=True)]
+
+
+def _again(h: Hypothesis, log_probs: list[float], score: Score) -> Hypothesis:
+    if not h.tokens and not h.finished:
+        return h  # nothing was found
+    log_p = sum(log_probs if h.finished else log_probs[:-1])
+    length = torch.tensor(len(h.tokens) + h.finished)
+    before, after = (float(score(torch.tensor(p), length)) for p in (h.log_probability, log_p))
+    return replace(h, score=h.score - before + after, log_probability=log_p)
