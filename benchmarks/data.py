@@ -52,7 +52,7 @@ def module(root: Path, cache: str) -> DataModule:
     """Multi30k, joint BPE of 8,000, as experiment=multi30k has it."""
     files = {split: [str(root / f"{name}.{side}") for side in ("en", "de")] for split, name in NAMES.items()}
     data = DataModule(
-        corpus=ParallelText(source_language="en", target_language="de", **files),
+        corpus=ParallelText(**files),
         tokenizer=SentencePiece(kind="bpe", size=8000, joint=True),
         cache=cache,
         max_tokens=100_000,

@@ -8,7 +8,7 @@ import torch
 from omegaconf import DictConfig, OmegaConf
 from torch import nn
 
-from unrolled.configuration.build import build_model, build_search, build_tokenizer
+from unrolled.configuration.build import build_model, build_search, build_tokenizer, has_shortlist
 from unrolled.configuration.slots import instantiate
 from unrolled.configuration.values import CONFIG, read_config, resolved, run_folders
 from unrolled.errors import UserError
