@@ -62,7 +62,7 @@ class JoeyNMT:
         return answer["seconds"]
 
     def forced_search(self, sources: list[list[int]], beam: int, length: int) -> float:
-        """Seconds to search with every hypothesis made ``length`` tokens long; a beam of 1 is its greedy search."""
+        """CPU seconds to search with every hypothesis made ``length`` tokens long; a beam of 1 is its greedy search."""
         return self._ask({"source": sources, "beam": beam, "length": length})["seconds"]
 
     def close(self) -> None:

@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("--run")
     parser.add_argument("--sentences", type=int, default=256)
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 2, 5, 10])
-    parser.add_argument("--batches", nargs="+", type=int, default=[1, 16, 64, 256])
+    parser.add_argument("--batches", nargs="*", type=int, default=[1, 16, 64, 256])
     chosen = parser.parse_args()
     os.environ.setdefault("OMP_NUM_THREADS", str(len(os.sched_getaffinity(0))))
     os.environ.setdefault("GOMP_CPU_AFFINITY", " ".join(map(str, sorted(os.sched_getaffinity(0)))))
@@ -41,12 +41,24 @@ def main() -> None:
     tokenizer = module(chosen.data_root, chosen.cache).source_tokenizer
     lines = (chosen.data_root / "test_2016_flickr.en").read_text("utf-8").splitlines()[: chosen.sentences]
     ids = sorted(tokenizer.encode(lines), key=len)
-    ours(ids, chosen.beams, chosen.batches)
+    if chosen.batches:
+        ours(ids, chosen.beams, chosen.batches)
     if chosen.joeynmt:
-        against_joeynmt(ids, chosen.joeynmt)
+        against_joeynmt(ids, chosen.joeynmt, lexicon(chosen.data_root, tokenizer))
     if chosen.run:
         natural(chosen.run, lines, chosen.beams)
         against_everything(chosen.run, lines)
+
+
+def lexicon(root: Path, tokenizer: Any) -> Any:
+    """From the training text, as `search/shortlist=lexical` learns it."""
+    import torch
+
+    from unrolled.alignment.piece_lexicon import Lexicon, learn
+
+    sides = (tokenizer.encode((root / f"train.{side}").read_text("utf-8").splitlines()) for side in ("en", "de"))
+    found = learn(*sides, source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size, most=50)
+    return Lexicon(torch.from_numpy(found.likely).long(), torch.from_numpy(found.frequent).long())
 
 
 def forced(model: object, ids: list[list[int]], beam: int, batch: int, precision: str = "fp32") -> float:
@@ -88,28 +100,71 @@ def ours(ids: list[list[int]], beams: list[int], batches: list[int]) -> None:
             print(f"| {precision} | {beam} | {' | '.join(f'{rate:.1f}' for rate in rates)} |", flush=True)
 
 
-def against_joeynmt(ids: list[list[int]], python: str) -> None:
+def against_joeynmt(ids: list[list[int]], python: str, lexicon: Any) -> None:
+    """In CPU seconds of one thread each, so that other programs disturb little; medians and ranges of the ratios."""
     from peer import JoeyNMT
     from scaling import contestant
+
+    from unrolled.search.shortlist import Shortlist
 
     model = contestant().model.eval()
     peer = JoeyNMT(python, model, precision="fp32")
     ended = [[*row, 2] for row in ids]
-    print("\n| batches of 64 | ours, sentences/s | JoeyNMT 2.3 | its time to ours |\n| --- | ---: | ---: | ---: |")
+    shortlist = Shortlist(lexicon.likely[:, :20], lexicon.frequent[:300])
+    print("\n| batches of 64, CPU seconds | beam | a batch, s | JoeyNMT's time to this | range |")
+    print("| --- | ---: | ---: | ---: | --- |")
     for beam in (1, 5):
         ways: dict[str, Callable[[int], float]] = {
-            "ours": lambda n, beam=beam: forced(model, ids[n : n + 64], beam, 64),
-            "peer": lambda n, beam=beam: peer.forced_search(ended[n : n + 64], beam, LENGTH),
+            "JoeyNMT 2.3": lambda n, beam=beam: peer.forced_search(ended[n : n + 64], beam, LENGTH),
         }
+        for name, weights, words in (
+            ("ours", "float", None),
+            ("ours, search.weights=int8", "int8", None),
+            ("ours, search/shortlist=lexical", "float", shortlist),
+            ("ours, both", "int8", shortlist),
+        ):
+            ways[name] = lambda n, beam=beam, weights=weights, words=words: forced_cpu(
+                model, ids[n : n + 64], beam, weights, words
+            )
         seconds: dict[str, list[float]] = {name: [] for name in ways}
         for _ in range(TURNS):
             for first in range(0, len(ids), 64):
                 for name, way in ways.items():
-                    seconds[name].append(way(first) / len(ids[first : first + 64]))
-        ratio = statistics.median(b / a for a, b in zip(*seconds.values(), strict=True))
-        rates = [1 / statistics.median(times) for times in seconds.values()]
-        print(f"| beam {beam} | {rates[0]:.1f} | {rates[1]:.1f} | {ratio:.2f} |", flush=True)
+                    seconds[name].append(way(first))
+        for name, times in seconds.items():
+            ratios = [b / a for a, b in zip(times, seconds["JoeyNMT 2.3"], strict=True)]
+            middle = statistics.median(ratios)
+            each = f"{statistics.median(times):.2f} | {middle:.2f} | {min(ratios):.2f} to {max(ratios):.2f}"
+            print(f"| {name} | {beam} | {each} |", flush=True)
     peer.close()
+
+
+def forced_cpu(model: object, ids: list[list[int]], beam: int, weights: str, shortlist: Any) -> float:
+    """CPU seconds for one batch."""
+    import torch
+
+    from unrolled.data.batch import make_source_batch
+    from unrolled.search.beam import beam_search, greedy
+    from unrolled.search.frozen_weights import inference
+    from unrolled.search.length import PerToken
+    from unrolled.search.shortlist import search_among
+
+    lengths = torch.full((len(ids),), LENGTH)
+    limits = {"max_lengths": lengths, "min_lengths": lengths}
+
+    def search(generator: Any) -> Any:
+        if beam == 1:
+            return [[h] for h in inference(greedy, weights)(generator, batch, **limits)]
+        return inference(beam_search, weights)(generator, batch, beam_size=beam, score=PerToken(), **limits)
+
+    start = time.process_time()
+    batch = make_source_batch(ids, range(len(ids)))
+    if shortlist is None:
+        search(model)
+    else:
+        int8 = weights == "int8"
+        inference(search_among, weights)(model, batch, shortlist, search, score=PerToken(), int8=int8)
+    return time.process_time() - start
 
 
 def natural(run: str, lines: list[str], beams: list[int]) -> None:

@@ -53,11 +53,13 @@ class Shortlisted:
 
     def step(self, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
         """Previous words ``(N,)`` -> log-probabilities ``(N, V)`` of a soft-max over the list, next state."""
-        return self.members[0].step(self.words[tokens], state)  # type: ignore[no-any-return]
+        stepped: tuple[Tensor, Any] = self.members[0].step(self.words[tokens], state)
+        return stepped
 
     def attend(self, tokens: Tensor, state: Any) -> tuple[Tensor, Tensor, Any]:
         """The same with the generator's attention weights ``(N, S)``."""
-        return self.members[0].attend(self.words[tokens], state)  # type: ignore[no-any-return]
+        stepped: tuple[Tensor, Tensor, Any] = self.members[0].attend(self.words[tokens], state)
+        return stepped
 
 
 Lists = list[list[Hypothesis]]

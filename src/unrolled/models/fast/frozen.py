@@ -3,6 +3,7 @@ computes of the previous word alone is computed once for each word."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -32,16 +33,22 @@ def frozen(models: Iterable[nn.Module], *, int8: bool = False) -> Iterator[None]
                     if packed is not None:
                         layer.forward = packed  # type: ignore[assignment,method-assign]
                         changed.append((layer, "forward"))
-                of_words = getattr(layer, "of_words", None)
-                if of_words is not None and "of_words" not in vars(layer) and not layer.training:
-                    vocabulary = layer.target_embedding.weight
-                    if vocabulary.device.type == "cpu":
-                        layer.of_words = Remembered(of_words, len(vocabulary))  # type: ignore[assignment]
-                        changed.append((layer, "of_words"))
+                words = _words(layer)
+                if words is not None:
+                    layer.of_words = words  # type: ignore[assignment]
+                    changed.append((layer, "of_words"))
         yield
     finally:
         for layer, name in changed:
             delattr(layer, name)
+
+
+def _words(model: Any) -> Remembered | None:
+    """For a model on the CPU that has ``of_words`` and is not frozen yet."""
+    if not hasattr(model, "of_words") or "of_words" in vars(model) or model.training:
+        return None
+    vocabulary = model.target_embedding.weight
+    return Remembered(model.of_words, len(vocabulary)) if vocabulary.device.type == "cpu" else None
 
 
 def _packed(layer: nn.Linear, int8: bool) -> "FrozenLinear | None":
@@ -66,7 +73,7 @@ def narrowed(layers: Iterable[nn.Linear], outputs: Tensor, *, int8: bool = False
             narrow.weight = nn.Parameter(layer.weight.detach().index_select(0, outputs), requires_grad=False)
             if layer.bias is not None:
                 narrow.bias = nn.Parameter(layer.bias.detach().index_select(0, outputs), requires_grad=False)
-            layer.forward = _packed(narrow, int8) or narrow.forward  # type: ignore[method-assign]
+            layer.forward = _packed(narrow, int8) or narrow.forward  # type: ignore[assignment,method-assign]
         yield
     finally:
         for layer, forward in before.items():
