@@ -8,6 +8,7 @@ from support.small_models import SOURCE_WORDS, TARGET_WORDS, A, B, D, E, S, T, p
 from support.small_models import build as build_translator
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.checkpoint import checkpoint
 
 from unrolled.models.attention import (
     BahdanauAttention,
@@ -19,6 +20,7 @@ from unrolled.models.attention import (
 )
 from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, DL4MTDecoder, MeanContextDecoder, RNNsearchDecoder
 from unrolled.models.fast import attention as fast_attention
+from unrolled.models.fast import recomputed
 
 C = 8
 FAST_ATTENTIONS = {"bahdanau": BahdanauAttention, "gru_att": GRUAttention}
@@ -307,3 +309,21 @@ def test_under_dropout_a_whole_translator_computes_the_same(model, attention):
         found.append(([hidden, weights], list(gradients)))
     assert_same(*found, atol=1e-10)
     assert (found[0][0][0] == 0).any()
+
+
+@pytest.mark.parametrize("kept", [0, 30_000, 2**29], ids=["no step", "some steps", "all steps"])
+@pytest.mark.parametrize("mechanism", ["pooled", "coverage"])
+def test_steps_that_are_computed_again_give_the_same_gradients(mechanism, kept, monkeypatch):
+    attention = {
+        "pooled": lambda: PooledGRUAttention(query_size=D, annotation_size=C, size=A),
+        "coverage": lambda: CoverageAttention(query_size=D, annotation_size=C, size=A, coverage_size=2),
+    }[mechanism]()
+    decoder = randomise(CGRUDecoder(embedding_size=E, annotation_size=C, size=D, attention=attention).double(), 40)
+    annotations, embeddings, valid = normal(B, S, C), normal(B, 7, E), mask([3, S], S)
+    plain = outputs_and_gradients(decoder, decoder.unroll_plainly, annotations, embeddings, valid)
+    monkeypatch.setattr(recomputed, "KEPT_BYTES", kept)
+    again = []
+    monkeypatch.setattr(recomputed, "checkpoint", lambda *a, **o: again.append(a) or checkpoint(*a, **o))
+    found = outputs_and_gradients(decoder, decoder.unroll, annotations, embeddings, valid)
+    assert_same(found, plain, atol=1e-12)
+    assert len(again) in {0: (7,), 30_000: range(1, 7), 2**29: (0,)}[kept]

@@ -8,6 +8,7 @@ Three phases, as in dl4mt and Nematus: ``start`` prepares a sentence once, ``adv
 ``features`` is what the readout looks at: (state, context).
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -26,6 +27,7 @@ from unrolled.models.fast.decoder import (
     RNNsearchDecoderKernel,
     unroll,
 )
+from unrolled.models.fast.recomputed import Recomputed
 from unrolled.models.known_alignment import Given, read, unbind
 from unrolled.models.state import PerSentence
 
@@ -61,7 +63,7 @@ class Decoder(nn.Module):
 
     def memory(self, state: Nested) -> Nested:
         """The attention memory in ``state``; () without a memory."""
-        raise NotImplementedError
+        return ()
 
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
         """This step with a hand-written backward pass, and s_0 ``(B, D)``; None where its parts have none."""
@@ -75,17 +77,28 @@ class Decoder(nn.Module):
         """
         fast = self.kernel(state) if torch.is_grad_enabled() else None
         if fast is None:
-            return self.unroll_plainly(embeddings, state, given)
+            advance = Recomputed(self.advance, self) if torch.is_grad_enabled() and self.memory(state) else None
+            return self.unroll_plainly(embeddings, state, given, advance)
         states, contexts, weights = unroll(*fast, self.project(embeddings.transpose(0, 1)), given)
         return (states, contexts), weights
 
-    def unroll_plainly(self, embeddings: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor]:
-        """The definition of ``unroll``: the loop over ``step``, with the input products hoisted."""
+    def unroll_plainly(
+        self,
+        embeddings: Tensor,
+        state: Nested,
+        given: Given | None = None,
+        advance: Callable[..., tuple[Features, Tensor, Nested]] | None = None,
+    ) -> tuple[Features, Tensor]:
+        """The definition of ``unroll``: the loop over ``step``, with the input products hoisted.
+
+        ``advance``: the method of that name, or what computes the same.
+        """
+        advance = advance or self.advance
         states, contexts, weights = [], [], []
         steps = self.project(embeddings).unbind(1)
         every = [None] * len(steps) if given is None else unbind(given)
         for projected, known in zip(steps, every, strict=True):
-            (s, c), alpha, state = self.advance(projected, state, known)
+            (s, c), alpha, state = advance(projected, state, known)
             states.append(s)
             contexts.append(c)
             weights.append(alpha)
