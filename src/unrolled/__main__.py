@@ -7,18 +7,19 @@ from importlib import import_module
 from pathlib import Path
 
 import unrolled.commands
-from unrolled.errors import UserError, nearest
+from unrolled.errors import AS_MODULE, INSTALLED, UserError, nearest
 
 
 def main() -> None:
     """`unrolled COMMAND name=value ...`."""
     command, *arguments = sys.argv[1:] or [""]
+    program = AS_MODULE if Path(sys.argv[0]).name == Path(__file__).name else INSTALLED
     known = commands()
     if command in known:
-        sys.argv = [f"unrolled {command}", *arguments]
+        sys.argv = [f"{program} {command}", *arguments]
         run(command)
         return
-    sys.argv[0] = "unrolled"
+    sys.argv[0] = program
     from unrolled.configuration.command import status
 
     with status():

@@ -1,14 +1,18 @@
 """Mistakes that the user can mend: `UserError`, the nearest of several choices, checks of values."""
 
 import re
+import sys
 from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from math import inf
+from pathlib import Path
 from typing import Any, Protocol
 
 CLOSE = 0.55
 """The least similarity of a word and a choice that may have been meant: `difflib`'s ratio."""
+INSTALLED, AS_MODULE = "unrolled", "python -m unrolled"
+"""The installed command, as sys.argv[0] has it before the name of what to do."""
 
 
 class UserError(Exception):
@@ -16,6 +20,14 @@ class UserError(Exception):
 
     Commands print the message to stderr without a traceback and end with exit status 2.
     """
+
+
+def called(command: str) -> str:
+    """``command`` as this process was called: train.py from the scripts of a clone, else unrolled train."""
+    program = Path(sys.argv[0] if sys.argv else "")
+    if program.suffix == ".py" and program.parent.name == "src":
+        return f"{command}.py"
+    return f"{AS_MODULE if str(program).startswith(AS_MODULE) else INSTALLED} {command}"
 
 
 def nearest(word: str, choices: Collection[str], otherwise: str = "there are") -> str:

@@ -4,6 +4,7 @@ import shutil
 
 import pytest
 from support.scripts import TESTS, call_script
+from support.transcripts import commands, same
 
 FEW = ["cost=false", "model.embedding_size=8", "model.encoder_size=6", "model.decoder_size=12"]
 
@@ -12,9 +13,11 @@ FEW = ["cost=false", "model.embedding_size=8", "model.encoder_size=6", "model.de
 def test_ours_keeps_all_promises_and_costs_something(tmp_path):
     done = call_script("check.py", "attention=gru_att", cwd=tmp_path)
     assert (done.status, done.stderr) == (0, "")
+    ((typed, printed),) = commands("check.md")
+    assert typed == "python src/check.py attention=gru_att"
+    assert same(printed, done.stdout), done.stdout
     *promises, time, memory = done.stdout.splitlines()
     assert len(promises) == 17
-    assert all(line[41:] == "kept" for line in promises)
     assert float(time.removeprefix("time of a training step").split()[0]) > 0
     # the memory of 20 steps, which Bahdanau's attention does not have
     assert float(memory.removeprefix("memory kept for its gradients").split()[0]) > 1.2

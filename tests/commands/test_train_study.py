@@ -109,4 +109,4 @@ def test_without_optuna_one_line_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", missing)
     refused = search(tmp_path, *SPACE)
     assert refused.status == 2
-    assert 'pip install -e ".[sweep]"' in refused.stderr
+    assert 'pip install "unrolled[sweep]"' in refused.stderr

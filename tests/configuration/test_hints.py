@@ -55,7 +55,7 @@ def test_the_hint_depends_on_the_command_and_on_what_is_chosen():
     assert meant("beam", translate) == "; did you mean search.beam_size?"
     assert meant("gpus", translate) == "; did you mean device?"
     assert meant("epochs", translate) == ""
-    assert meant("lm", config("rescore")) == "; did you mean scorers or run?"
+    assert meant("lm", config("rescore")) == "; did you mean scorers?"
 
 
 def test_every_option_that_a_hint_names_is_one_of_some_configuration():

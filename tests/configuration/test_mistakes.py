@@ -10,7 +10,7 @@ from unrolled.errors import UserError
 
 def test_a_launcher_that_is_not_installed_names_its_extra():
     missing = MissingConfigException("In 'hydra/launcher/slurm': Could not find 'hydra/launcher/submitit_slurm'", None)
-    said = 'hydra/launcher=submitit_slurm is not installed: pip install -e ".[slurm]"'
+    said = 'hydra/launcher=submitit_slurm is not installed: pip install "unrolled[slurm]"'
     assert users_mistake(missing) == said
 
 

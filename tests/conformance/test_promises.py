@@ -5,7 +5,9 @@ from functools import partial
 
 import pytest
 from support import conf
+from support.scripts import ROOT
 from support.subjects import SUBJECTS, subject, with_attention
+from support.transcripts import same
 from support.wrong_parts import WRONG_ATTENTIONS, IdleOption, OnTheModule, OtherUnroll, SeesTheNextWord, language_model
 
 from unrolled.conformance.cases import Case
@@ -13,6 +15,8 @@ from unrolled.conformance.promises import PROMISES, outcomes
 from unrolled.conformance.subject import Broken
 from unrolled.errors import UserError
 
+PAGE = (ROOT / "docs" / "check.md").read_text(encoding="utf-8")
+TABLE = [line for line in PAGE.partition("## Wrong versions")[2].splitlines() if line.endswith(". |") or ". | " in line]
 BY_NAME = {promise.__name__: promise for promise in PROMISES}
 NAMES = [kind.__name__ for kind in WRONG_ATTENTIONS]
 NOT_ABOUT_ALL = {"kernel_equals_step", "weights_sum_to_one", "padding_changes_nothing"}
@@ -38,6 +42,12 @@ def test_a_wrong_attention_breaks_the_promise_that_is_about_it(kind, promise):
     (outcome,) = outcomes(with_attention(partial(kind, size=64, **options)), [BY_NAME[promise]])
     assert outcome.kept is False
     assert "Error in" not in outcome.why  # found, and not stumbled upon
+    (row,) = (line for line in TABLE if line.startswith(f"| {kind.__doc__} |"))
+    assert same(row, f"| {kind.__doc__} | {outcome.name} | {outcome.why} |")
+
+
+def test_the_documentation_has_every_wrong_attention():
+    assert len(TABLE) == len(WRONG_ATTENTIONS) == 15
 
 
 def test_a_state_that_is_not_reordered_is_seen_in_the_beam():

@@ -1,6 +1,7 @@
-"""A shell in which ``python SCRIPT ...`` is a copy of this process: what takes seconds to import is there already.
+"""A shell in which ``python SCRIPT ...``, ``python -m unrolled ...`` and ``unrolled ...`` are copies of this process.
 
-Only the libraries: the copy forgets this project's modules, and imports those next to the script.
+What takes seconds to import is there already. Only the libraries: the copy forgets this project's modules, and imports
+those next to the script, or in a folder that the caller names, such as that of an installed wheel.
 """
 
 import json
@@ -16,6 +17,8 @@ from typing import NamedTuple
 
 import hydra  # noqa: F401 - for the copies
 import lightning  # noqa: F401 - for the copies
+from hydra.core.plugins import Plugins
+from hydra.core.singleton import Singleton
 
 from support.forked import Process, as_fresh, connect
 from support.scripts import ROOT, TESTS
@@ -24,11 +27,11 @@ SHIM = f"""#!{sys.executable} -ISE
 import json, os, socket, sys
 server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 server.connect(os.path.join(os.path.dirname(__file__), "socket"))
-request = json.dumps([os.getcwd(), sys.argv[1:], dict(os.environ)])
+request = json.dumps([os.getcwd(), sys.argv, dict(os.environ)])
 socket.send_fds(server, [request.encode()], [0, 1, 2])
 os._exit(int(server.recv(8) or 70))
 """
-"""Called ``python``: lends its standard input, output and error to a copy, and ends with the copy's status."""
+"""Called ``python`` or ``unrolled``: lends its three streams to a copy, and ends with the status of that."""
 
 
 class Done(NamedTuple):
@@ -39,12 +42,18 @@ class Done(NamedTuple):
     stderr: str
 
 
-def run_in_shell(line: str, *, cwd: Path, environment: Mapping[str, str], folder: Path) -> Done:
-    """Run a command line by bash, with ``pipefail``; ``folder`` is for what that needs."""
+def run_in_shell(
+    line: str, *, cwd: Path, environment: Mapping[str, str], folder: Path, installed: Path | None = None
+) -> Done:
+    """Run a command line by bash, with ``pipefail``; ``folder`` is for what that needs.
+
+    installed: where ``unrolled`` and ``python -m unrolled`` find the package, this repository's src/ if None; an
+    environment's site-packages with its own python, by which the copies start others.
+    """
     folder.mkdir(exist_ok=True)
-    shim = folder / "python"
-    shim.write_text(SHIM, encoding="utf-8")
-    shim.chmod(0o755)
+    for program in ("python", "unrolled"):
+        (folder / program).write_text(SHIM, encoding="utf-8")
+        (folder / program).chmod(0o755)
     (folder / "socket").unlink(missing_ok=True)
     path = os.pathsep.join([str(folder), environment["PATH"]])
     with (
@@ -62,24 +71,34 @@ def run_in_shell(line: str, *, cwd: Path, environment: Mapping[str, str], folder
         while bash.poll() is None:
             if select.select([server], [], [], 0.02)[0]:
                 connection, _ = server.accept()
-                copies.append(Process(lambda connection=connection: _serve(connection)))
+                copies.append(Process(lambda connection=connection: _serve(connection, installed)))
                 connection.close()
         for copy in copies:
             copy.wait()
     return Done(bash.returncode, *((folder / name).read_text(encoding="utf-8") for name in ("out", "err")))
 
 
-def _serve(connection: socket.socket) -> int:
-    """Be the ``python`` that was asked for."""
+def _serve(connection: socket.socket, installed: Path | None) -> int:
+    """Be the ``python`` or ``unrolled`` that was asked for."""
     request, streams, _, _ = socket.recv_fds(connection, 1 << 17, 3)
-    cwd, argv, environment = json.loads(request)
+    cwd, (program, *argv), environment = json.loads(request)
     os.chdir(cwd)
     connect(*streams)
-    for name in [name for name in sys.modules if name.partition(".")[0] in ("unrolled", "support")]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("unrolled", "support", "hydra_plugins")]:
         del sys.modules[name]
-    script = Path(argv[0]).resolve()
-    ours = {str(ROOT / "src"), str(TESTS)}
-    sys.path[:] = [str(script.parent), *(place for place in sys.path if place not in ours)]
-    status = as_fresh(environment, argv, runpy.run_path, str(script))
+    Singleton._instances.pop(Plugins, None)  # which remembers those of this project
+    as_module = Path(program).name == "unrolled" or argv[:2] == ["-m", "unrolled"]
+    script = "unrolled" if as_module else str(Path(argv[0]).resolve())
+    own = str(installed or ROOT / "src") if as_module else str(Path(script).parent)
+    ours = {str(ROOT / "src"), str(TESTS), own}
+    asked = [str(Path(place).resolve()) for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
+    sys.path[:] = [*asked, own, *(place for place in sys.path if place not in ours)]
+    if installed is not None:
+        sys.executable = str(installed.parents[2] / "bin" / "python")
+    if Path(program).name == "unrolled":
+        argv = [program, *argv]
+    elif as_module:
+        argv = [f"{own}/unrolled/__main__.py", *argv[2:]]
+    status = as_fresh(environment, argv, runpy.run_module if as_module else runpy.run_path, script)
     connection.send(str(status).encode())
     return status

@@ -1,1 +1,1 @@
-"""What `import unrolled` offers, and the commands call: load, train, compare. Knows no command line."""
+"""What `import unrolled` offers, and the commands call: load, train, compare and so on. Knows no command line."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from functools import cached_property
+from os import PathLike
+from pathlib import Path
 from typing import Any, Self
 
 from omegaconf import DictConfig
@@ -11,10 +13,11 @@ from unrolled.api.records import Records
 from unrolled.api.trained_run import Text, TrainedRun
 from unrolled.configuration.build import build_search
 from unrolled.configuration.composition import composed, known, one_line, options_of
-from unrolled.configuration.load import load_language_models
-from unrolled.errors import UserError
+from unrolled.configuration.load import load_language_models, load_ngrams
+from unrolled.errors import UserError, called
 from unrolled.inference.text_scorer import scorer
 from unrolled.inference.trained_language_model import TrainedLanguageModel
+from unrolled.ngram.arpa import save_arpa
 from unrolled.search.sampling import Sampling
 
 OPTIONS = ("search", "max_length", "batch")
@@ -22,6 +25,8 @@ OPTIONS = ("search", "max_length", "batch")
 
 class LanguageModelRun(TrainedRun):
     """A run that trained a language model, neural or counted, or several with one vocabulary as a mixture."""
+
+    translates = False
 
     @cached_property
     def models(self) -> list[TrainedLanguageModel]:
@@ -56,13 +61,20 @@ class LanguageModelRun(TrainedRun):
         chosen = {name: value for name, value in given.items() if value is not None}
         return list(self.samples(composed("sample", [*known(options, OPTIONS, "sample"), *options_of(chosen)])))
 
+    def save_arpa(self, file: str | PathLike[str]) -> None:
+        """See `TrainedRun.save_arpa`."""
+        with one_line(), self._trusting():
+            model, tokenizer = load_ngrams(str(self.folder))
+        with Path(file).open("w", encoding="utf-8") as stream:
+            save_arpa(model, tokenizer, stream)
+
     def samples(self, settings: DictConfig) -> Iterator[str]:
         """``settings.number`` sentences, drawn ``settings.batch`` at a time. ``settings``: as sample.py has them."""
-        if not settings.search._target_.endswith(Sampling.__name__):
-            raise UserError("sample.py draws: omit search=..., or give search=sampling")
         model = self.models[0]
         with one_line(), self._trusting():
             sampling = build_search(settings, model.tokenizer)
+        if not isinstance(sampling, Sampling):
+            raise UserError(f"{called('sample')} draws: omit search=..., or give search=sampling")
         for start in range(0, settings.number, settings.batch):
             count = min(settings.batch, settings.number - start)
             yield from model.sample(sampling, count, max_length=settings.max_length)

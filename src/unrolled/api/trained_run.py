@@ -7,13 +7,14 @@ from functools import cached_property
 from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self, overload
+from typing import Any, Literal, Self, cast, overload
 
 from omegaconf import DictConfig
 
 from unrolled.api.judged_sentences import ScoredSentence, TranslatedSentence
 from unrolled.api.pair_attention import Matrices, PairAttention
 from unrolled.api.records import Records, html_table
+from unrolled.configuration.composition import one_line
 from unrolled.configuration.slots import trusting
 from unrolled.configuration.values import read_plain, resolved, run_folders
 from unrolled.errors import UserError
@@ -44,6 +45,9 @@ class TrainedRun:
     The weights are read when they are first needed, on ``settings.device``. ``settings``: the configuration of
     translate.py or score.py, with the run folders as ``run``; ``given``: the options that it was composed from.
     """
+
+    translates: bool
+    """Whether it scores pairs and translates; else it is a language model."""
 
     def __init__(self, settings: DictConfig, given: Sequence[str] = ()) -> None:
         self.folders = [Path(str(folder)) for folder in run_folders(settings)]
@@ -146,6 +150,34 @@ class TrainedRun:
         changed or is no longer there.
         """
         raise self._not_mine("has no such figures: load a translator")
+
+    # What becomes of it
+
+    def average(self, which: str = "best", number: int = 5) -> Self:
+        """A run with the mean of this one's weights over its ``number`` best validations, or its last ones.
+
+        It is in a folder within this one's, such as average-best-5. UserError: fewer validations were kept.
+        """
+        from unrolled.api.averaged_run import averaged
+        from unrolled.api.loading import load
+
+        with one_line(), self._trusting():
+            folder = averaged(str(self.folder), which, number)
+        return cast(Self, load(folder, trust=self._trust))
+
+    def export(self, output: str | PathLike[str]) -> Path:
+        """Write ONNX files into the new folder ``output`` and check them, where onnxruntime is installed.
+
+        UserError: an n-gram model, which `save_arpa` writes; onnx or onnxscript is not installed.
+        """
+        from unrolled.api.exported_run import exported
+
+        with one_line(), self._trusting():
+            return exported(str(self.folder), output)
+
+    def save_arpa(self, file: str | PathLike[str]) -> None:
+        """Write an n-gram model as the ARPA ``file``. UserError: any other model."""
+        raise self._not_mine("is no n-gram model, and ARPA files hold no others")
 
     # What training wrote
 

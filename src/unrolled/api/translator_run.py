@@ -30,6 +30,8 @@ def _sentence(number: int) -> str:
 class TranslatorRun(TrainedRun):
     """A run that trained a translator, or several with one target vocabulary as an ensemble."""
 
+    translates = True
+
     @cached_property
     def translator(self) -> TrainedTranslator:
         """The models with their search, on their device."""

@@ -16,10 +16,10 @@ import sys
 
 from omegaconf import DictConfig
 
-from unrolled.alignment.aligner import Aligner
 from unrolled.alignment.giza import read_direction
 from unrolled.alignment.links import Links, pharaoh
 from unrolled.alignment.symmetrization import symmetrization
+from unrolled.api.aligned_text import OPTIONS, align
 from unrolled.configuration.command import command
 from unrolled.errors import UserError
 from unrolled.text.lines import read_lines, unequal
@@ -40,18 +40,10 @@ def main(config: DictConfig) -> None:
 
 
 def aligned(config: DictConfig) -> list[Links]:
-    aligner = Aligner(
-        iterations=config.iterations,
-        p0=config.p0,
-        tension=config.tension,
-        optimize_tension=config.optimize_tension,
-        alpha=config.alpha,
-        symmetrization=config.symmetrization,
-    )
     sources, targets = list(read_lines(config.source)), list(read_lines(config.target))
     if len(sources) != len(targets):
         raise unequal(config.source, len(sources), config.target, len(targets))
-    return aligner.align(sources, targets)
+    return align(sources, targets, **{name: config[name] for name in OPTIONS})
 
 
 def symmetrized(config: DictConfig) -> list[Links]:

@@ -13,18 +13,14 @@ Such a folder is a run like any other: python src/score.py run=imported < senten
 """
 
 import sys
-from pathlib import Path
 
 from omegaconf import DictConfig
 
+from unrolled.api.imported_run import imported_ngrams
 from unrolled.configuration.command import command
 from unrolled.configuration.load import load_ngrams
-from unrolled.configuration.values import to_yaml
 from unrolled.errors import UserError
-from unrolled.files import write_text
-from unrolled.ngram.arpa import load_arpa, save_arpa
-from unrolled.runs.weights import save_weights
-from unrolled.text.tokenizer import save_tokenizers
+from unrolled.ngram.arpa import save_arpa
 
 
 @command("arpa")
@@ -36,12 +32,4 @@ def main(config: DictConfig) -> None:
         return
     if config.to is None:
         raise UserError("to=DIR is missing: name the run folder that the ARPA file becomes")
-    folder = Path(config.to)
-    if (folder / "config.yaml").exists():
-        raise UserError(f"to={folder}: there is a run already; name a new folder")
-    model, tokenizer = load_arpa(config.file)
-    config.imported.model.order = model.order
-    save_tokenizers(folder / "tokenizer", None, tokenizer)
-    save_weights(model, folder / "weights.safetensors", {"tokenizer.target": tokenizer.sha256})
-    write_text(folder / "config.yaml", to_yaml(config.imported))
-    sys.stdout.write(f"{folder}\n")
+    sys.stdout.write(f"{imported_ngrams(config)}\n")

@@ -14,7 +14,7 @@ from unrolled.configuration.mistakes import missing_package
 from unrolled.configuration.moved import KINDS, PACKAGE
 from unrolled.configuration.slots import instantiate, named
 from unrolled.configuration.values import CONFIG, read_config, resolved
-from unrolled.errors import UserError
+from unrolled.errors import UserError, called
 from unrolled.files import reading
 from unrolled.text.sides import SIDES, PerSide
 
@@ -236,7 +236,7 @@ def build_search(
     options: dict[str, Any] = {}
     if "shortlist" in node:
         if has_shortlist(node) and shortlist is None:
-            raise UserError(f"{which}/shortlist is for trained runs: give it to translate.py or evaluate.py")
+            raise UserError(f"{which}/shortlist is for trained runs: give it to {called('translate')} or {called('evaluate')}")
         options["shortlist"] = shortlist
     run = node.get("language_model")
     if run is not None:
@@ -246,8 +246,8 @@ def build_search(
         if tokenizer.sha256 != vocabulary.sha256:
             raise UserError(
                 f"search.language_model={run} has another vocabulary than the translations: train it on the same data "
-                "with the same tokenizer=..., or let it rescore n-best lists (src/rescore.py), which needs no common "
-                "one"
+                f"with the same tokenizer=..., or let it rescore n-best lists ({called('rescore')}), which needs no "
+                "common one"
             )
     return instantiate(node, _partial_=True)(**options) if options else instantiate(node)
 

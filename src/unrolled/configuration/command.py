@@ -1,6 +1,7 @@
 """A command is a function of its configuration, decorated with ``@command("name")``, which composes conf/name.yaml."""
 
 import functools
+import json
 import logging
 import os
 import signal
@@ -19,7 +20,7 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.conf import CONF, import_from_here
 from unrolled.configuration.hints import check_words
-from unrolled.configuration.jobs import RESOLVED, TRUSTED, Sweep, is_child, launched_elsewhere
+from unrolled.configuration.jobs import CALLED, RESOLVED, TRUSTED, Sweep, begin_here, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
@@ -68,6 +69,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                 raise
 
         def main() -> None:
+            begin_here()
             _prepare_process()
             with status():
                 doc = sys.modules[task.__module__].__doc__ or ""
@@ -78,6 +80,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                     return
                 if is_child():  # one of several processes of a run that is already configured
                     end_with_parent()
+                    sys.argv = json.loads(os.environ.get(CALLED, "null")) or sys.argv
                     trust(os.environ[TRUSTED].split() if TRUSTED in os.environ else None)
                     task(DictConfig(OmegaConf.load(os.environ[RESOLVED])))  # which its parent has checked and written
                 else:

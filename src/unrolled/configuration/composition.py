@@ -18,7 +18,7 @@ from unrolled.configuration.conf import CONF
 from unrolled.configuration.mistakes import users_mistake
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.values import resolved
-from unrolled.errors import UserError, nearest
+from unrolled.errors import UserError, called, nearest
 
 
 def options_of(values: Mapping[str, Any]) -> list[str]:
@@ -68,7 +68,7 @@ def one_line() -> Iterator[None]:
         if line is None:
             raise
         if several := re.match(r"(.+): add -m ", line):
-            line = f"{several[1]}: one value at a time; several are a loop in Python, or a sweep by train.py -m"
+            line = f"{several[1]}: one value at a time; several are a loop in Python, or {called('train')} -m"
         raise UserError(line) from None  # in a notebook the causes would be several screens of Hydra's code
 
 

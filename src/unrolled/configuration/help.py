@@ -11,7 +11,7 @@ from hydra._internal.utils import get_args_parser
 from unrolled import __version__
 from unrolled.configuration.conf import CONF
 from unrolled.configuration.meanings import Choice, Meanings, Option, meanings
-from unrolled.errors import UserError, nearest
+from unrolled.errors import UserError, called, nearest
 
 WIDTH = 80
 COLUMN, LATER = 26, 38
@@ -121,7 +121,8 @@ def _with_commands(paragraph: str) -> str:
 
 
 def _program(command: str) -> str:
-    return f"unrolled {command}" if sys.argv[0].startswith("unrolled ") else f"python src/{command}.py"
+    program = called(command)
+    return f"python src/{program}" if program.endswith(".py") else program
 
 
 def _broken(command: str) -> Iterator[str]:

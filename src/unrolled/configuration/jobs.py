@@ -1,5 +1,6 @@
 """What a process should train: a new run, the rest of a run, a run again, or a job of a sweep."""
 
+import json
 import logging
 import math
 import os
@@ -16,7 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from unrolled.configuration.slots import trusted
 from unrolled.configuration.trial import TRIAL, this_trial
 from unrolled.configuration.values import load_runs, read_config, read_plain, resolved
-from unrolled.errors import UserError
+from unrolled.errors import UserError, called
 from unrolled.runs.results import read_results
 from unrolled.runs.resume import check_resumable, moved, status
 from unrolled.training.ranks import is_first
@@ -32,9 +33,18 @@ def in_sweep() -> bool:
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
 
 
+_started: list[int] = []
+"""The process in which the user's command began: its id."""
+
+
+def begin_here() -> None:
+    """Remember that the user's command begins in this process."""
+    _started[:] = [os.getpid()]
+
+
 def launched_elsewhere() -> bool:
-    """Whether a launcher such as joblib or submitit runs this job in a separate process."""
-    return in_sweep() and not HydraConfig.get().launcher._target_.endswith(".BasicLauncher")
+    """Whether this job runs in another process than the command, by a launcher such as joblib or submitit."""
+    return _started != [os.getpid()]
 
 
 class Job(NamedTuple):
@@ -195,8 +205,7 @@ def value(config: DictConfig, results: dict[str, Any]) -> float:
 def interrupted(config: DictConfig) -> NoReturn:
     """KeyboardInterrupt, which ends a command with status 130, after a line on how to continue the run or sweep."""
     sweep = f"the same command and sweep.dir={config.sweep.dir}"
-    program = "unrolled train" if sys.argv[0].startswith("unrolled ") else "train.py"
-    again = sweep if in_sweep() else f"{program} resume={config.run_folder}"
+    again = sweep if in_sweep() else f"{called('train')} resume={config.run_folder}"
     if is_first():
         log.info("interrupted; continue with %s", again)
     raise KeyboardInterrupt
@@ -238,6 +247,10 @@ TRUSTED = "UNROLLED_TRUSTED"
 """Environment variable: the packages that run folders may name, separated by spaces."""
 
 
+CALLED = "UNROLLED_CALLED"
+"""Environment variable: sys.argv of the command, as JSON, for messages and provenance.json."""
+
+
 def is_child() -> bool:
     """Whether this process is one of several that train.py started for its run."""
     return RESOLVED in os.environ
@@ -250,6 +263,7 @@ def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
         RESOLVED: str(folder / "config.yaml"),
         RESUMED: "1" if resume else "",
         TRUSTED: " ".join(trusted()),
+        CALLED: json.dumps(sys.argv),
         TRIAL: "" if trial is None else trial.to_environment(),
     }
 

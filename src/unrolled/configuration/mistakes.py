@@ -71,7 +71,7 @@ def _configuration_mistake(problem: Exception) -> str:
     ):
         group, choice = missing.groups()
         if choice in PLUGINS:
-            return f'{group}={choice} is not installed: pip install -e ".[{PLUGINS[choice]}]"'
+            return f'{group}={choice} is not installed: pip install "unrolled[{PLUGINS[choice]}]"'
         return f"{group}={choice}: there is no such choice{nearest(choice, getattr(problem, 'options', None) or [])}"
     if isinstance(problem, OverrideParseException):
         return unreadable(problem.override)

@@ -59,7 +59,7 @@ def sweep(
     try:
         import optuna
     except ImportError as problem:
-        raise UserError('sweep=optuna: Optuna is not installed: pip install -e ".[sweep]"') from problem
+        raise UserError('sweep=optuna: Optuna is not installed: pip install "unrolled[sweep]"') from problem
     if not config.sweep.wait:
         raise UserError("sweep.wait=false: a search has to wait for the values of its trials; omit it")
     optuna.logging.set_verbosity(logging.WARNING)

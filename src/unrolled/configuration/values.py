@@ -14,7 +14,7 @@ from yaml import YAMLError
 
 from unrolled.configuration.moved import brought_up_to_date
 from unrolled.configuration.slots import check_plain, check_slots
-from unrolled.errors import UserError
+from unrolled.errors import UserError, called
 from unrolled.files import check_regular
 from unrolled.runs.folder import Run, find_runs, read_run
 from unrolled.training.ranks import shared_start
@@ -60,7 +60,7 @@ def read_plain(run: str | None) -> dict[str, Any]:
     path = Path(run) / CONFIG
     check_regular(path)
     if not path.is_file():
-        raise UserError(f"run={run}: there is no {path}; name the folder that train.py wrote its results to")
+        raise UserError(f"run={run}: there is no {path}; name the folder that {called('train')} wrote its results to")
     if path.stat().st_size > LARGEST:
         raise UserError(f"{path}: {path.stat().st_size} bytes are no configuration; put the run's own file back")
     damaged = f"{path}: this is no configuration of a run"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor, nn
 
-from unrolled.errors import UserError
+from unrolled.errors import UserError, called
 from unrolled.exported.onnx_encoder import OnnxEncoder
 from unrolled.models.language_model import NeuralLanguageModel, RecurrentLanguageModel
 from unrolled.models.state import PerSentence
@@ -111,7 +111,7 @@ def graphs(model: nn.Module, batch: int = BATCH, length: int = LENGTH) -> Graphs
         state = model.zero_state(batch)
         parts = None, LanguageModelStep(model, state)
     else:
-        raise UserError(f"{type(model).__name__} cannot be exported: an n-gram model has an ARPA file (src/arpa.py)")
+        raise UserError(f"{type(model).__name__} cannot be exported: {called('arpa')} writes an n-gram model")
     tensors = list(leaves(state))
     # an LSTM's state begins with one tensor twice, which the exporter would take for one input
     return Graphs(*parts, [tensor.clone() for tensor, _ in tensors], [of_sentence for _, of_sentence in tensors])

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from unrolled.errors import NOT_NEGATIVE, UserError
+from unrolled.errors import NOT_NEGATIVE, UserError, called
 from unrolled.inference.trained_language_model import TrainedLanguageModel
 from unrolled.models.mixture import Mixture
 
@@ -14,7 +14,8 @@ def mixture(models: Sequence[TrainedLanguageModel], weights: Any) -> TrainedLang
     """``models`` as one, with weights normalised to sum to 1. UserError: different vocabularies, invalid weights."""
     shown = f"mixture={weights}"
     if not isinstance(weights, list) or len(weights) != len(models):
-        raise UserError(f"{shown}: give a weight for each of the {len(models)} runs, such as those of interpolate.py")
+        found = f"such as those of {called('interpolate')}"
+        raise UserError(f"{shown}: give a weight for each of the {len(models)} runs, {found}")
     if any(weight not in NOT_NEGATIVE for weight in weights):
         raise UserError(f"{shown}: give numbers from 0")
     if not math.isclose(sum(weights), 1, abs_tol=1e-3):

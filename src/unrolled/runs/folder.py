@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from unrolled.errors import UserError
+from unrolled.errors import UserError, called
 from unrolled.runs.results import checked
 
 
@@ -58,7 +58,8 @@ def find_runs(runs: str | list[str] | None) -> list[Path]:
     for name in runs if isinstance(runs, list) else [runs]:
         folder = Path(str(name))
         if not folder.is_dir():
-            raise UserError(f"runs={name}: there is no such folder; name the one that train.py wrote its runs to")
+            wanted = f"name the one that {called('train')} wrote its runs to"
+            raise UserError(f"runs={name}: there is no such folder; {wanted}")
         inside = [folder] if _is_run(folder) else sorted(filter(_is_run, folder.iterdir()), key=_numbers)
         if not any((run / "config.yaml").is_file() for run in inside):
             raise UserError(

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from unrolled import __version__
-from unrolled.errors import UserError
+from unrolled.errors import AS_MODULE, INSTALLED, UserError
 from unrolled.files import reading, write_text
 
 PACKAGES = ("torch", "lightning", "hydra-core", "omegaconf", "wandb", "sentencepiece", "sacrebleu", "numpy")
@@ -70,7 +70,7 @@ def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:
 
 def _command() -> list[str]:
     program, *arguments = sys.argv
-    if program.startswith("unrolled "):  # the installed command, and what to do
+    if program.startswith((INSTALLED + " ", AS_MODULE + " ")):  # and what to do
         return [*program.split(), *arguments]
     return [sys.executable, program, *arguments]
 

@@ -1,0 +1,29 @@
+"""The page of recorded attention, as look.py writes it."""
+
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+
+from unrolled.api.trained_run import TrainedRun
+from unrolled.errors import UserError
+from unrolled.inspection.page import PAGE, write_page
+from unrolled.inspection.side_by_side import read_runs
+
+Run = str | PathLike[str] | TrainedRun
+
+
+def look(runs: Run | Sequence[Run], output: str | PathLike[str] | None = None) -> Path:
+    """Write the page of where a run looked at every validation, or several side by side; returns its path.
+
+    output: the file; None: attention.html in the run folder, of several in the current folder. UserError: a run that
+    has recorded no attention, runs on different sentences.
+    """
+    several = list(runs) if isinstance(runs, list | tuple) else [runs]
+    folders = [run.folder if isinstance(run, TrainedRun) else Path(str(run)) for run in several]
+    if not folders:
+        raise UserError("runs=[]: name at least one run folder")
+    path = Path(output or (folders[0] / PAGE if len(folders) == 1 else PAGE))
+    if path.is_dir():
+        raise UserError(f"output={path} is a folder: name the file to write")
+    write_page(path, read_runs(folders))
+    return path

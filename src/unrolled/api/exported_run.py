@@ -1,0 +1,44 @@
+"""A trained model written as ONNX and checked, as export.py does."""
+
+import logging
+from os import PathLike
+from pathlib import Path
+
+from unrolled.configuration.load import load_trained
+from unrolled.configuration.values import resolved
+from unrolled.errors import UserError
+from unrolled.exported.onnx_files import DESCRIPTION, check_installed, describe, write_graphs
+from unrolled.exported.session import has_runtime, largest_difference
+from unrolled.runs.weights import digest
+from unrolled.text.tokenizer import fingerprint, save_tokenizers
+
+log = logging.getLogger(__name__)
+CLOSE = 1e-4  # what float32 explains
+
+
+def exported(run_folder: str | None, output: str | PathLike[str]) -> Path:
+    """The folder ``output`` with the ONNX files of a run: docs/export.md. UserError: it cannot be, or is there."""
+    import torch
+
+    run, model, source, target = load_trained(run_folder)
+    check_installed()
+    folder = Path(output)
+    if (folder / DESCRIPTION).exists():
+        raise UserError(f"output={folder}: there is an exported model already; name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    described = write_graphs(model.eval(), folder)
+    source = None if described["kind"] == "language_modeling" else source
+    if has_runtime():
+        with torch.inference_mode():
+            words = (target.size if source is None else source.size), target.size
+            difference = largest_difference(model, folder, described, words)
+        log.info("onnxruntime: log-probabilities differ by at most %.1e of their size", difference)
+        if not difference < CLOSE:
+            raise UserError(f"output={folder}: onnxruntime is {difference:.1e} off; do not use these files")
+    else:
+        log.warning("onnxruntime is not installed: what was written is not checked")
+    save_tokenizers(folder / "tokenizer", source, target)
+    chosen = {name: resolved(run)[name] for name in ("choices", "model", "attention")}
+    sha256 = {"weights": digest(model.state_dict()), **fingerprint(source, target)}
+    describe(folder, described, source, target, {"run": chosen, "sha256": sha256})
+    return folder

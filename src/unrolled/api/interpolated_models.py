@@ -1,0 +1,50 @@
+"""The mixture of language models that held-out text likes best, as interpolate.py finds it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from unrolled.api.judged_sentences import texts
+from unrolled.api.language_model_run import LanguageModelRun
+from unrolled.api.loading import Folder, load
+from unrolled.errors import UserError
+from unrolled.inference.interpolation import comparison, read_text
+from unrolled.inference.mixture_weights import tune
+from unrolled.inference.trained_language_model import TrainedLanguageModel
+
+
+@dataclass(frozen=True)
+class InterpolatedModels:
+    """weights: of the models, in their order, for load([...], f"mixture={weights}"); printed with the perplexities."""
+
+    weights: list[float]
+    text: str = field(repr=False)
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def interpolate(
+    runs: Sequence[Folder], val: Sequence[str], test: Sequence[str] | None = None, *, context: str | None = None
+) -> InterpolatedModels:
+    """Weights of ``runs``, language models with one vocabulary, that give the sentences ``val`` the highest likelihood.
+
+    test: sentences to report on too. context: "line", each sentence by itself, "text", each after all before it; as
+    the runs were trained if None. UserError: translators, several vocabularies.
+    """
+    models: list[TrainedLanguageModel] = []
+    for run in [load(each) for each in runs]:
+        if not isinstance(run, LanguageModelRun):
+            raise UserError(f"run={run.name} is a translator: name language models")
+        models += run.models
+    lines = {"val": texts(val, "val")} | ({} if test is None else {"test": texts(test, "test")})
+    return interpolated(models, lines, context)
+
+
+def interpolated(
+    models: Sequence[TrainedLanguageModel], lines: Mapping[str, Sequence[str]], context: str | None
+) -> InterpolatedModels:
+    """The same for models and lines that have been read; weights are tuned on ``lines["val"]``."""
+    log_probs: dict[str, Any] = {split: read_text(models, text, context) for split, text in lines.items()}
+    weights = tune(log_probs["val"])
+    return InterpolatedModels(weights.tolist(), comparison([model.name for model in models], log_probs, weights))
