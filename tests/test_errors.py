@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.errors import FLAG, POSITIVE_WHOLE, Numbers, OneOf, UserError, check, check_choice, nearest
+from unrolled.errors import FLAG, POSITIVE_WHOLE, Numbers, OneOf, UserError, called, check, check_choice, nearest
 
 
 @pytest.mark.parametrize(
@@ -75,3 +75,19 @@ def test_values_with_another_meaning_and_what_else_to_do_are_said():
 def test_one_of_some_values_is_that_value_and_not_one_that_equals_it():
     assert [value in FLAG for value in (True, False, 1, 0, None, "true")] == [True, True, False, False, False, False]
     assert str(OneOf((True, False, "warn", None))) == "true, false, warn or null"
+
+
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("src/translate.py", "train.py"),
+        ("/my folder/unrolled clone/src/translate.py", "train.py"),
+        ("unrolled translate", "unrolled train"),
+        ("python -m unrolled translate", "python -m unrolled train"),
+        ("/usr/lib/ipykernel_launcher.py", "unrolled train"),
+        ("", "unrolled train"),
+    ],
+)
+def test_messages_call_commands_as_the_user_did(program, said, monkeypatch):
+    monkeypatch.setattr("sys.argv", [program])
+    assert called("train") == said

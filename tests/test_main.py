@@ -41,12 +41,25 @@ def test_help_of_a_command_says_how_it_was_called(unrolled):
     assert "python src/" not in out
 
 
+def test_a_mistake_of_the_module_says_how_it_was_called(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["/somewhere/unrolled/__main__.py", "rescore"])
+    with pytest.raises(SystemExit):
+        main()
+    program = "python -m unrolled"
+    wanted = f"name a list that {program} translate nbest=10 wrote"
+    assert capsys.readouterr().err == f"{program} rescore: nbest=FILE is missing: {wanted}\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
         ([], "unrolled: nothing given: name a command first, as in: unrolled train model=cgru\n"),
         (["model=cgru"], "unrolled: model=cgru: name a command first, as in: unrolled train model=cgru\n"),
         (["-m", "seed=1"], "unrolled: -m: name a command first, as in: unrolled train model=cgru\n"),
+        (
+            ["rescore"],
+            "unrolled rescore: nbest=FILE is missing: name a list that unrolled translate nbest=10 wrote\n",
+        ),
         (["trian"], "unrolled: trian: there is no such command; did you mean train?\n"),
         (["translate.py"], "unrolled: translate.py: there is no such command; did you mean translate?\n"),
         (

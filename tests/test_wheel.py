@@ -1,4 +1,8 @@
-"""What a wheel holds, and the command that it installs: in an environment and a folder away from the repository."""
+"""What a wheel holds, and the command that it installs: in an environment and a folder away from the repository.
+
+The first training is a program of that environment; what follows are copies of this process that have the wheel's files
+instead of ours, as a new interpreter takes seconds to import PyTorch.
+"""
 
 import json
 import os
@@ -10,16 +14,18 @@ from pathlib import Path
 
 import pytest
 from support.scripts import ROOT, TINY, TINY_MODEL, results
+from support.shell import run_in_shell
 
 pytestmark = pytest.mark.slow
 
 SMALL = [*TINY, *TINY_MODEL, "~callbacks.pictures", "~callbacks.attention_record", "logger=csv", "trainer.max_epochs=1"]
 PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "conf", "src")
+NOT_THEIRS = ("PYTHON", "WANDB", "UNROLLED", "COLUMNS")
 
 
 def done(command, cwd, status=0, text="", **environment):
     """Run it as somebody who knows nothing of the repository; the test fails if it does not end with ``status``."""
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "WANDB", "UNROLLED"))}
+    clean = {name: value for name, value in os.environ.items() if not name.startswith(NOT_THEIRS)}
     words = [str(word) for word in command]
     ended = subprocess.run(
         words, cwd=cwd, env=clean | environment, input=text, capture_output=True, text=True, timeout=600
@@ -47,12 +53,30 @@ def installed(wheel, tmp_path_factory):
     """Programs of a new environment with the wheel in it, which finds our dependencies, but nothing of ours."""
     place = tmp_path_factory.mktemp("environment")
     done([sys.executable, "-m", "venv", "--without-pip", place], place)
-    install = [sys.executable, "-m", "pip", "--python", place / "bin" / "python", "install", "--quiet"]
+    install = [sys.executable, "-m", "pip", "--python", place / "bin" / "python", "install", "--quiet", "--no-compile"]
     done([*install, "--no-deps", "--no-index", wheel], place)
     (packages,) = place.glob("lib/python3*/site-packages")
     others = [folder for folder in sys.path if Path(folder).name in ("site-packages", "dist-packages")]
     (packages / "dependencies.pth").write_text("".join(f"{folder}\n" for folder in others), encoding="utf-8")
     return place / "bin"
+
+
+@pytest.fixture
+def call(installed, tmp_path):
+    """Call a command line in a folder; ``unrolled`` and ``python -m unrolled`` are those of the wheel."""
+    (packages,) = installed.parent.glob("lib/python3*/site-packages")
+    clean = {name: value for name, value in os.environ.items() if not name.startswith((*NOT_THEIRS, "PYTEST"))}
+    clean |= {"OMP_NUM_THREADS": "1", "NETRC": os.devnull}
+
+    def run(line, *options, status=0):
+        line = " ".join([line, *options])
+        ended = run_in_shell(
+            line, cwd=tmp_path, environment=clean, folder=tmp_path.parent / "shell", installed=packages
+        )
+        assert ended.status == status, f"{line}: {ended.status}\n{ended.stdout[-2000:]}\n{ended.stderr[-4000:]}"
+        return ended
+
+    return run
 
 
 def test_it_holds_all_of_conf_and_of_the_package(wheel):
@@ -65,34 +89,34 @@ def test_it_holds_all_of_conf_and_of_the_package(wheel):
     assert {name.partition("/")[0] for name in names} == {"unrolled", "hydra_plugins"}  # no train.py for all to import
 
 
-def test_the_command_trains_resumes_reproduces_and_translates_anywhere(installed, tmp_path):
-    command = installed / "unrolled"
-    where = done([installed / "python", "-c", "import unrolled; print(unrolled.__file__)"], tmp_path).stdout
-    assert Path(where.strip()).is_relative_to(installed.parent)
-    assert done([command, "--version"], tmp_path).stdout.startswith("unrolled ")
+def test_the_command_trains_resumes_reproduces_and_translates_anywhere(installed, call, tmp_path):
     done(["git", "init", "--quiet", "."], tmp_path)  # whose commit is not ours
-
     run = tmp_path / "run"
-    done([command, "train", "model=cgru", "attention=gru_att", *SMALL, "hydra.run.dir=run"], tmp_path)
+    short = ["model=cgru", "attention=gru_att", *SMALL, "hydra.run.dir=run"]
+    figures = done([installed / "unrolled", "train", *short], tmp_path, OMP_NUM_THREADS="1").stdout
+    assert "test/bleu" in figures
     assert results(run)["status"] == "completed"
     provenance = json.loads((run / "provenance.json").read_text(encoding="utf-8"))
     assert provenance["git"] is None
-    assert provenance["command"][:2] == ["unrolled", "train"]
+    assert provenance["command"] == ["unrolled", "train", *short]
+    where = done([installed / "python", "-c", "import unrolled; print(unrolled.__file__)"], tmp_path).stdout
+    assert Path(where.strip()).is_relative_to(installed.parent)
+    assert done([installed / "unrolled", "--version"], tmp_path).stdout.startswith("unrolled ")
 
-    done([command, "train", "resume=run", "trainer.max_epochs=2"], tmp_path)
+    call("unrolled train resume=run trainer.max_epochs=2")
     assert results(run)["epochs"] == 2
-    assert "identical" in done([command, "train", "reproduce=run"], tmp_path).stdout
+    assert "identical" in call("unrolled train reproduce=run").stdout
     assert (tmp_path / "outputs").is_dir()  # the reproduction's run folder, and the cache
-    as_module = [installed / "python", "-m", "unrolled", "translate", "run=run"]
-    assert len(done(as_module, tmp_path, text="a b\nc\n").stdout.splitlines()) == 2
+    assert len(call("printf 'a b\\nc\\n' | python -m unrolled translate run=run").stdout.splitlines()) == 2
+    said = call("python -m unrolled translate", status=2).stderr
+    assert said.startswith("python -m unrolled translate: run=... is missing")
 
 
-def test_jobs_of_a_sweep_in_processes_of_their_own(installed, tmp_path):
+def test_jobs_of_a_sweep_in_processes_of_their_own(call, tmp_path):
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    sweep = ["-m", "hydra/launcher=joblib", "sweep.dir=sweep", "seed=1,2"]
-    done([installed / "unrolled", "train", *sweep, *SMALL], tmp_path)
-    runs = [results(path.parent) for path in (tmp_path / "sweep").glob("*/results.json")]
-    assert [run["status"] for run in runs] == ["completed"] * 2
+    call("unrolled train -m hydra/launcher=joblib sweep.dir=sweep seed=1", *SMALL)
+    (run,) = (tmp_path / "sweep").glob("*/results.json")
+    assert results(run.parent)["status"] == "completed"
 
 
 def test_bash_completes_the_command(installed, tmp_path):
@@ -113,21 +137,20 @@ class Mine(BahdanauAttention):
 '''
 
 
-def test_conf_in_the_current_folder_adds_choices(installed, tmp_path):
-    command = installed / "unrolled"
+def test_conf_in_the_current_folder_adds_choices(call, tmp_path):
     (tmp_path / "conf" / "attention").mkdir(parents=True)
     (tmp_path / "my_attention.py").write_text(MINE, encoding="utf-8")
     own = "# Mine, and not yours\n_target_: my_attention.Mine\n_partial_: true\nsize: 5 # numbers\n"
     (tmp_path / "conf" / "attention" / "mine.yaml").write_text(own, encoding="utf-8")
     (tmp_path / "conf" / "attention" / "dot.yaml").write_text(own, encoding="utf-8")
 
-    assert "mine" in done([command, "train", "--help"], tmp_path).stdout
-    listed = done([command, "options", "attention=mine"], tmp_path).stdout
-    assert "Mine, and not yours" in listed
-    done([command, "train", "attention=mine", "hardware=ddp_cpu", *SMALL, "hydra.run.dir=run"], tmp_path)
+    assert "mine" in call("unrolled train --help").stdout
+    assert "Mine, and not yours" in call("unrolled options attention=mine").stdout
+    call("unrolled train attention=mine hardware=ddp_cpu hydra.run.dir=run", *SMALL)
     assert results(tmp_path / "run")["attention"] == "mine"
-    done([command, "translate", "run=run", "trust=my_attention"], tmp_path, text="a b\n")
-
-    refused = [command, "train", "attention=dot", *SMALL, "model.decoder_size=5"]  # which dot attention minds
-    said = done(refused, tmp_path, status=2).stderr
+    provenance = json.loads((tmp_path / "run" / "provenance.json").read_text(encoding="utf-8"))
+    assert provenance["command"][:3] == ["unrolled", "train", "attention=mine"]  # not that of one of its processes
+    call("echo a b | unrolled translate run=run trust=my_attention")
+    # which dot attention minds
+    said = call("unrolled train attention=dot", *SMALL, "model.decoder_size=5", status=2).stderr
     assert "conf/attention/dot.yaml is not read: unrolled has attention=dot itself" in said

@@ -11,7 +11,7 @@ def test_the_screen_of_a_command_has_what_it_does_and_its_own_options():
     assert shown.startswith("Translate lines.\n")
     for option in ("nbest", "max_length", "precision"):
         assert option in shown
-    assert max(map(len, shown.splitlines())) <= 80
+    assert max(map(len, shown.splitlines())) <= 100
 
 
 def test_parts_of_a_name_choose_options_and_a_wrong_one_is_refused_with_the_nearest():

@@ -10,7 +10,7 @@ Examples:
     python src/train.py data=parallel_text data.train='[a.en,a.de]' data.val='[b.en,b.de]' data.test='[c.en,c.de]'
     python src/train.py -m model=bahdanau,cgru attention=bahdanau,gru_att seed=1,2,3
 
-Figures go to standard output, everything else to the run folder. -m trains all combinations, one after the other.
+Figures go to standard output, everything else to the run folder. -m trains all combinations.
 """
 
 from functools import partial

@@ -1,6 +1,7 @@
 """What --help and options print: the docstring of a command, and what conf/ says of its options."""
 
 import re
+import shutil
 import sys
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
@@ -13,7 +14,8 @@ from unrolled.configuration.conf import CONF
 from unrolled.configuration.meanings import Choice, Meanings, Option, meanings
 from unrolled.errors import UserError, called, nearest
 
-WIDTH = 80
+NARROW, WIDE = 80, 100
+"""Columns of a page: those of the terminal, within these limits."""
 COLUMN, LATER = 26, 38
 """Where meanings begin: on the screen of a command, whose options have short names, and in the list of all."""
 
@@ -49,7 +51,7 @@ def screen(command: str, doc: str) -> str:
     what, *paragraphs = doc.strip().split("\n\n")
     usage = [_with_commands(text) for text in paragraphs if text.startswith("Usage:")]
     examples = [_with_commands(text) for text in paragraphs if text.startswith("Examples:")]
-    more = [textwrap.fill(text, WIDTH) for text in paragraphs if not text.startswith(("Usage:", "Examples:"))]
+    more = [textwrap.fill(text, _width()) for text in paragraphs if not text.startswith(("Usage:", "Examples:"))]
     options = []
     if has_options(command):
         known = meanings(command, ())
@@ -57,7 +59,7 @@ def screen(command: str, doc: str) -> str:
         if known.choices:
             options.append("\n".join(["Groups, as chosen:", *_table(map(_group, known.choices), COLUMN)]))
         more.append(f"All options: {_program('options')} {command} [group=choice ...]")
-    return "\n\n".join([textwrap.fill(what, WIDTH), *usage, *options, *examples, *more]) + "\n"
+    return "\n\n".join([textwrap.fill(what, _width()), *usage, *options, *examples, *more]) + "\n"
 
 
 def every_option(command: str, overrides: Sequence[str], parts: Sequence[str] = ()) -> str:
@@ -89,6 +91,10 @@ def _sections(known: Meanings) -> Iterator[tuple[list[tuple[str, str]], list[Opt
         yield [(_named(choice), choice.meaning or choice.purpose) for choice in choices], options
 
 
+def _width() -> int:
+    return min(max(shutil.get_terminal_size((WIDE, 0)).columns, NARROW), WIDE)
+
+
 def _option(option: Option) -> tuple[str, str]:
     return option.name if option.value is None else f"{option.name}={option.value}", option.meaning
 
@@ -106,7 +112,7 @@ def _table(rows: Iterable[tuple[str, str]], column: int, indent: int = 2) -> Ite
     """Lines of two columns: a name, which is never broken, and its meaning."""
     for name, meaning in rows:
         start = " " * indent + name
-        lines = textwrap.wrap(meaning, WIDTH - column, break_long_words=False, break_on_hyphens=False)
+        lines = textwrap.wrap(meaning, _width() - column, break_long_words=False, break_on_hyphens=False)
         if lines and len(start) <= column - 2:
             start = f"{start:<{column}}{lines.pop(0)}"
         yield start
@@ -129,7 +135,7 @@ def _broken(command: str) -> Iterator[str]:
     """The command in lines that the shell reads as one."""
     line = " "
     for word in re.findall(r"(?:'[^']*'|[^ '])+", command):
-        if len(line) + len(word) + 3 > WIDTH:
+        if len(line) + len(word) + 3 > _width():
             yield f"{line} \\"
             line = " " * 5
         line += f" {word}"

@@ -1,0 +1,109 @@
+"""What align, arpa, average, check, interpolate, look and rescore do, from Python: the same as the commands."""
+
+import pytest
+from support.run_contents import corpus, lines
+from support.scripts import call_script
+
+import unrolled
+
+FEW = {"model.embedding_size": 8, "model.encoder_size": 6, "model.decoder_size": 12}
+
+
+def test_lists_are_rescored_tuned_and_chosen_as_by_the_command(trained, language_model, tmp_path):
+    source, target = (corpus(trained.parent, "val", side) for side in ("source", "target"))
+    run = unrolled.load(trained)
+    lists = unrolled.rescore(run.translate(lines(source), nbest=3, attention=False), {"lm": language_model})
+    (tmp_path / "nbest").write_text(
+        call_script("translate.py", f"run={trained}", "nbest=3", cwd=tmp_path, text=source.read_bytes()).stdout, "utf-8"
+    )
+    judged = call_script("rescore.py", "nbest=nbest", f"scorers={{lm: '{language_model.folder}'}}", cwd=tmp_path)
+    assert str(lists) == judged.stdout
+    (tmp_path / "judged").write_text(judged.stdout, "utf-8")
+    again = unrolled.rescore(tmp_path / "judged", {"again": run}, sources=lines(source))
+    assert again.records()[0]["again"] == pytest.approx(again.records()[0]["logp"], abs=1e-3)
+    found = lists.tune(lines(target), bleu_tokenize="none", restarts=3)
+    tuned = call_script(
+        "rescore.py", "nbest=judged", f"reference={target}", "bleu_tokenize=none", "restarts=3", cwd=tmp_path
+    )
+    assert set(found.weights) == {"logp", "words", "lm"}
+    assert found.bleu >= found.first_bleu
+    assert tuned.stdout.startswith("{logp: ")
+    chosen = call_script("rescore.py", "nbest=judged", f"weights={tuned.stdout.strip()}", cwd=tmp_path).stdout
+    weights = {
+        name: float(number) for name, number in (pair.split(": ") for pair in tuned.stdout.strip()[1:-2].split(", "))
+    }
+    assert lists.by(weights).best() == chosen.splitlines()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda run: unrolled.rescore([], {}), "a sentence has no translation"),
+        (lambda run: unrolled.rescore([["a"]], {}), "'a' is no translation"),
+        (lambda run: unrolled.rescore(run.translate(["a"], nbest=1), {"logp": run}), "feature of this name already"),
+        (lambda run: unrolled.rescore(run.translate(["a"], nbest=1), {}, sources=["a", "b"]), "sources has 2"),
+        (lambda run: unrolled.rescore(run.translate(["a"], nbest=1), {}).tune(["A"], restart=3), "restart"),
+        (lambda run: unrolled.align(["a"], ["A", "B"]), "1 sources and 2 targets"),
+        (lambda run: unrolled.align(["a"], ["A"], iteration=3), "did you mean iterations"),
+        (lambda run: unrolled.look([]), "name at least one"),
+        (lambda run: unrolled.interpolate([run], ["a"]), "name language models"),
+        (lambda run: run.average("worst"), "which=worst"),
+        (lambda run: run.average(number=0), "number=0"),
+        (lambda run: run.save_arpa("a.arpa"), "is no n-gram model"),
+        (lambda run: unrolled.check("attention=gru_at"), "did you mean gru_att"),
+        (lambda run: unrolled.import_arpa("nowhere.arpa", to="there"), "nowhere.arpa"),
+        (lambda run: unrolled.import_weights("a.npz", "a.json", "b.json", use_dropout="x"), "use_dropout"),
+    ],
+)
+def test_a_mistake_is_one_line(translator, call, says):
+    with pytest.raises(unrolled.UserError, match=says) as raised:
+        call(translator)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_page_an_average_and_links_are_those_of_the_commands(trained, tmp_path):
+    page = unrolled.look(trained, tmp_path / "page.html")
+    assert page.read_bytes() == (trained / "attention.html").read_bytes()
+    pairs = [lines(corpus(trained.parent, "val", side)) for side in ("source", "target")]
+    done = call_script("align.py", *(f"{side}={corpus(trained.parent, 'val', side)}" for side in ("source", "target")),
+                       cwd=tmp_path)  # fmt: skip
+    links = unrolled.align(*pairs)
+    assert [{tuple(map(int, link.split("-"))) for link in line.split()} for line in done.stdout.splitlines()] == links
+
+
+def test_an_average_is_a_run(translator):
+    mean = translator.average("last", 2)
+    assert mean.folder == translator.folder / "average-last-2"
+    assert isinstance(mean.translate("a b"), str)
+
+
+def test_models_are_interpolated_and_an_arpa_file_comes_back(language_model, counted, pairs, tmp_path):
+    text = [target for _, target in pairs[:9]]
+    found = unrolled.interpolate([language_model, counted.folder], text)
+    assert sum(found.weights) == pytest.approx(1)
+    (tmp_path / "val").write_text("".join(f"{line}\n" for line in text), "utf-8")
+    runs = f"run=['{language_model.folder}','{counted.folder}']"
+    assert call_script("interpolate.py", runs, "val=val", cwd=tmp_path).stdout.startswith(str(found))
+    assert unrolled.load([language_model, counted], f"mixture={found.weights}").score("A B").perplexity > 1
+    counted.save_arpa(tmp_path / "lm.arpa")
+    again = unrolled.import_arpa(tmp_path / "lm.arpa", to=tmp_path / "imported")
+    assert again.score("A B").log_probability == pytest.approx(counted.score("A B").log_probability, rel=1e-4)
+    with pytest.raises(unrolled.UserError, match="there is a run already"):
+        unrolled.import_arpa(tmp_path / "lm.arpa", to=tmp_path / "imported")
+    with pytest.raises(unrolled.UserError, match="is no n-gram model"):
+        language_model.save_arpa(tmp_path / "no.arpa")
+
+
+@pytest.mark.slow
+def test_promises_are_tried_and_threads_left_as_they_were(tmp_path):
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        found = unrolled.check("attention=dot", **FEW)
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)
+    assert (len(found), found.broken) == (17, [])
+    assert "weights sum to one" in str(found)
