@@ -197,10 +197,9 @@ def _set(build: "partial[Any]", way: list[str], other: Any) -> "partial[Any]":
     configured = build.keywords[name]
 
     def made(*args: Any, **given: Any) -> Any:
-        small = given.get(name, other)
         value = other
-        if isinstance(other, int) and not isinstance(other, bool) and small not in (configured, other):
-            value = max(1, small + (1 if other > configured else -1))
+        if name in given and given[name] != configured and not isinstance(other, bool | float):
+            value = max(1, given[name] + (1 if other > configured else -1))
         return build.func(*args, **(build.keywords | given | {name: value}))
 
     return partial(made, **build.keywords | {name: other})
