@@ -104,7 +104,7 @@ def _options(config: dict[str, Any]) -> dict[str, Any]:
 
 def check_wait(config: DictConfig) -> None:
     """UserError: jobs that run here are not to be waited for."""
-    if not config.sweep.wait and not HydraConfig.get().launcher._target_.endswith(".Slurm"):
+    if not config.sweep.wait and HydraConfig.get().runtime.choices["hydra/launcher"] != "slurm":
         raise UserError("sweep.wait=false: jobs are submitted by hydra/launcher=slurm alone; give both, or neither")
 
 
