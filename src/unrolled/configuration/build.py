@@ -236,7 +236,9 @@ def build_search(
     options: dict[str, Any] = {}
     if "shortlist" in node:
         if has_shortlist(node) and shortlist is None:
-            raise UserError(f"{which}/shortlist is for trained runs: give it to {called('translate')} or {called('evaluate')}")
+            raise UserError(
+                f"{which}/shortlist is for trained runs: give it to {called('translate')} or {called('evaluate')}"
+            )
         options["shortlist"] = shortlist
     run = node.get("language_model")
     if run is not None:
