@@ -9,12 +9,12 @@ from unrolled.data.batch import Shared
 from unrolled.errors import UserError
 from unrolled.search.ensemble import Ensemble, geometric_mean
 from unrolled.search.forced import score_words
-from unrolled.search.settings import BeamSearch, Greedy
+from unrolled.search.settings import BeamSearch
 from unrolled.search.shortlist import Shortlist
 
 SOURCES = words([3, S, 2], SOURCE_WORDS, seed=1)
 ALL = Shortlist(torch.full((SOURCE_WORDS, 1), -1), torch.arange(TARGET_WORDS))
-KINDS = [Greedy, lambda **options: BeamSearch(beam_size=3, **options)]
+KINDS = [lambda beam=beam, **options: BeamSearch(beam_size=beam, **options) for beam in (1, 3)]
 
 
 def few(seed=1):
@@ -99,4 +99,4 @@ def test_language_models_are_refused():
     with pytest.raises(UserError, match=r"search.shortlist and search.language_model"):
         BeamSearch(shortlist=ALL, language_model=build_lm())
     with pytest.raises(UserError, match="for translators"):
-        Greedy(shortlist=ALL)(build_lm(), batch_of(SOURCES))
+        BeamSearch(shortlist=ALL)(build_lm(), batch_of(SOURCES))

@@ -237,7 +237,8 @@ def build_search(
     if "shortlist" in node:
         if has_shortlist(node) and shortlist is None:
             raise UserError(
-                f"{which}/shortlist is for trained runs: give it to {called('translate')} or {called('evaluate')}"
+                f"{which}/shortlist is for trained runs: omit it, or give it to {called('translate')} or "
+                f"{called('evaluate')}"
             )
         options["shortlist"] = shortlist
     run = node.get("language_model")

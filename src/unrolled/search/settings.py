@@ -9,7 +9,7 @@ from unrolled.search.coverage import Covered
 from unrolled.search.frozen_weights import check_weights, inference
 from unrolled.search.fusion import Fused
 from unrolled.search.generator import Generator, Hypothesis
-from unrolled.search.length import NoNormalization, PerToken, check_limits, length_limits
+from unrolled.search.length import PerToken, check_limits, length_limits
 from unrolled.search.shortlist import Shortlist, search_among
 
 
@@ -19,14 +19,12 @@ class Greedy:
 
     Translations have at most ``max_length_ratio`` x source length + ``max_length_extra`` tokens, and at least
     ``min_length_ratio`` x source length. ``weights``: of products, float or int8, see ``models.fast.int8``.
-    ``shortlist``: search among few words, see ``search.shortlist``.
     """
 
     max_length_ratio: float = 2.0
     max_length_extra: int = 10
     min_length_ratio: float = 0.0
     weights: str = "float"
-    shortlist: Shortlist | None = None
 
     def __post_init__(self) -> None:
         check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
@@ -34,30 +32,21 @@ class Greedy:
 
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """One hypothesis for every sentence of ``batch``, in its order."""
-        limits = {
-            "max_lengths": length_limits(batch, self.max_length_ratio, self.max_length_extra),
-            "min_lengths": length_limits(batch, self.min_length_ratio, 0),
-        }
-        search = inference(greedy, self.weights)
-        if self.shortlist is None:
-            return search(generator, batch, **limits)
-        found = inference(search_among, self.weights)(
+        return inference(greedy, self.weights)(
             generator,
             batch,
-            self.shortlist,
-            lambda driven: [[hypothesis] for hypothesis in search(driven, batch, **limits)],
-            score=NoNormalization(),
-            int8=self.weights == "int8",
+            max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
+            min_lengths=length_limits(batch, self.min_length_ratio, 0),
         )
-        return [hypothesis for (hypothesis,) in found]
 
 
 @dataclass(frozen=True, kw_only=True)
 class BeamSearch:
-    """Beam search as a setting; limits on lengths, ``weights`` and ``shortlist`` as in ``Greedy``.
+    """Beam search as a setting; limits on lengths and ``weights`` as in ``Greedy``.
 
     ``coverage_penalty`` is beta of ``search.coverage``; a ``language_model`` with the same vocabulary, in evaluation
-    mode, guides the search with ``language_model_weight`` as in ``search.fusion``.
+    mode, guides the search with ``language_model_weight`` as in ``search.fusion``. ``shortlist``: search among few
+    words, see ``search.shortlist``; greedy search would lose by it, as the scores are computed again.
     """
 
     beam_size: int = 5
