@@ -1,10 +1,12 @@
 """Training speed of small transducers beside yoyodyne's (https://pypi.org/project/yoyodyne), in words per CPU second.
 
     OMP_NUM_THREADS=1 python benchmarks/yoyodyne_speed.py --data-root DIR --language ady
+    OMP_NUM_THREADS=1 python benchmarks/yoyodyne_speed.py --data-root DIR --language gre --seconds 40
 
 With a Python that has yoyodyne. All train on the same words: loss, backward, clipping and Adam, without Lightning,
 embeddings of 128, a bidirectional encoder of 128 a direction and a decoder of 256, batches of as many words. They take
-turns, epoch by epoch, in one process; medians, and ratios of an epoch to its neighbour.
+turns, epoch by epoch, in one process; medians, and ratios of an epoch to its neighbour. With --seconds each trains for
+so many CPU seconds, and then says its word error rate on the validation words, by greedy search, with its last weights.
 """
 
 import argparse
@@ -12,7 +14,10 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
@@ -21,6 +26,16 @@ from torch.nn.utils import clip_grad_norm_
 
 from unrolled.configuration.build import build_data, build_module
 from unrolled.configuration.composition import composed
+from unrolled.metrics.error_rates import errors_of_lines, total
+from unrolled.search.settings import Greedy
+
+
+class Contestant(NamedTuple):
+    """A function that trains for an epoch and returns its CPU seconds; parameters; a function that validates."""
+
+    epoch: Callable[[], float]
+    parameters: int
+    word_error_rate: Callable[[], float]
 
 
 def ours(root, language, folder, *options):
@@ -39,13 +54,24 @@ def ours(root, language, folder, *options):
             loss = module.loss(batch)
             yield loss.objective / loss.tokens
 
+    def word_error_rate():
+        module.eval()
+        hypotheses = {}
+        with torch.inference_mode():
+            for batch in data.val_dataloader():
+                for line, found in zip(batch.index.tolist(), Greedy()(module.model, batch), strict=True):
+                    hypotheses[line] = module.decode(found.tokens)
+        lines = [hypotheses[line] for line in sorted(hypotheses)]
+        return total(errors_of_lines(lines, data.text.references("val"), "word")).word_error_rate
+
     words = sum(map(len, loader)) / len(loader)
-    return epoch(losses, module, optimizer), sum(each.numel() for each in module.parameters()), words
+    parameters = sum(each.numel() for each in module.parameters())
+    return Contestant(epoch(losses, module, optimizer), parameters, word_error_rate), words
 
 
 def theirs(kind, root, language, folder, words):
     """The same of yoyodyne."""
-    from yoyodyne import data, models
+    from yoyodyne import data, models, special
     from yoyodyne.models import modules
 
     paths = {split: next(Path(root).rglob(f"{language}_{split}.tsv")) for split in ("train", "dev")}
@@ -73,7 +99,23 @@ def theirs(kind, root, language, folder, words):
             predictions, target = model._align(model(batch), batch.target.tensor)
             yield model.loss_func(predictions, target)
 
-    return epoch(losses, model, optimizer), sum(each.numel() for each in model.parameters())
+    def word_error_rate():
+        model.eval()._trainer = SimpleNamespace(validating=False, sanity_checking=False)  # of which it asks
+        wrong = []
+        with torch.inference_mode():
+            for batch in data_module.val_dataloader():
+                found = model(batch).argmax(dim=1)
+                for written, wanted in zip(found.tolist(), batch.target.tensor.tolist(), strict=True):
+                    wrong.append(until(written, special.END_IDX) != until(wanted, special.END_IDX))
+        return 100 * sum(wrong) / len(wrong)
+
+    parameters = sum(each.numel() for each in model.parameters())
+    return Contestant(epoch(losses, model, optimizer), parameters, word_error_rate)
+
+
+def until(ids, end):
+    """The ids before the first ``end``."""
+    return ids[: ids.index(end)] if end in ids else ids
 
 
 def epoch(losses, module, optimizer):
@@ -96,29 +138,55 @@ def main():
     parser.add_argument("--data-root", required=True)
     parser.add_argument("--language", default="ady")
     parser.add_argument("--turns", type=int, default=5)
+    parser.add_argument("--seconds", type=float)
+    parser.add_argument("--only", nargs="*", help="parts of the names of those that take part")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        run, parameters, words = ours(given.data_root, given.language, folder)
-        contestants = {"unrolled, cgru, bahdanau": (run, parameters)}
+        first, words = ours(given.data_root, given.language, folder)
+        contestants = {"unrolled, cgru, bahdanau": first}
         simple = ("model=bahdanau", "model.decoder.cell=gru_reset_after")  # one GRU in the decoder, as yoyodyne's
-        contestants["unrolled, bahdanau, bahdanau"] = ours(given.data_root, given.language, folder, *simple)[:2]
+        contestants["unrolled, bahdanau, bahdanau"], _ = ours(given.data_root, given.language, folder, *simple)
         for kind in ("GRU", "LSTM"):
             contestants[f"yoyodyne, SoftAttention{kind}Model"] = theirs(
                 kind, given.data_root, given.language, folder, round(words)
             )
-        examples = len(next(Path(given.data_root).rglob(f"{given.language}_train.tsv")).read_text("utf-8").splitlines())
-        seconds = {name: [] for name in contestants}
-        for turn in range(given.turns + 1):
-            for name, (run, _) in contestants.items():
-                seconds[name].append(run())
-            print(f"turn {turn}", file=sys.stderr)
-        first = seconds["unrolled, cgru, bahdanau"][1:]
-        print("| model | parameters | words per CPU second | time to the first's |")
-        print("| --- | ---: | ---: | ---: |")
-        for name, (_, parameters) in contestants.items():
-            times = seconds[name][1:]
-            ratio = statistics.median(one / other for one, other in zip(times, first, strict=True))
-            print(f"| {name} | {parameters:,} | {examples / statistics.median(times):.0f} | {ratio:.2f} |")
+        if given.only:
+            contestants = {name: each for name, each in contestants.items() if any(part in name for part in given.only)}
+        if given.seconds is None:
+            compare_speed(contestants, given)
+        else:
+            compare_at_equal_time(contestants, given)
+
+
+def compare_speed(contestants, given):
+    """A table of words per CPU second."""
+    words = len(next(Path(given.data_root).rglob(f"{given.language}_train.tsv")).read_text("utf-8").splitlines())
+    seconds = {name: [] for name in contestants}
+    for turn in range(given.turns + 1):
+        for name, each in contestants.items():
+            seconds[name].append(each.epoch())
+        print(f"turn {turn}", file=sys.stderr)
+    first = next(iter(seconds.values()))[1:]
+    print("| model | parameters | words per CPU second | time to the first's |")
+    print("| --- | ---: | ---: | ---: |")
+    for name, each in contestants.items():
+        times = seconds[name][1:]
+        ratio = statistics.median(one / other for one, other in zip(times, first, strict=True))
+        print(f"| {name} | {each.parameters:,} | {words / statistics.median(times):.0f} | {ratio:.2f} |")
+
+
+def compare_at_equal_time(contestants, given):
+    """A table of validation word error rates after as many CPU seconds."""
+    spent, epochs = dict.fromkeys(contestants, 0.0), dict.fromkeys(contestants, 0)
+    while min(spent.values()) < given.seconds:
+        name = min(spent, key=spent.get)
+        spent[name] += contestants[name].epoch()
+        epochs[name] += 1
+    print("| model | parameters | CPU seconds | epochs | validation WER, % |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for name, each in contestants.items():
+        rate = each.word_error_rate()
+        print(f"| {name} | {each.parameters:,} | {spent[name]:.0f} | {epochs[name]} | {rate:.1f} |")
 
 
 if __name__ == "__main__":

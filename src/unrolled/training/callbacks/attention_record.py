@@ -24,7 +24,7 @@ class AttentionRecord(Callback):
 
     The page is rewritten each time, so that a run that is interrupted, or still training, has one; W&B gets it at the
     end. ``name`` is the name of the run. A model that is no translator is ignored. validations: whether at validations
-    too, which is half of the time of a training of seconds.
+    too, which costs a training of seconds much of its time.
     """
 
     def __init__(self, *, folder: str, name: str, sentences: int, validations: bool = True) -> None:
