@@ -51,6 +51,7 @@ def test_a_batch_is_a_line_and_a_validation_a_row(clock, monkeypatch):
     terminal = io.StringIO()
     bar, model = LineAndTable(terminal), SimpleNamespace(target_tokens=0)
     bar.on_train_start(trainer(), model)
+    bar.on_train_batch_start(trainer(), model, None, 3)
     clock.seconds, model.target_tokens = 102.0, 500
     bar.on_train_batch_end(trainer(global_step=16), model, None, None, 3)
     figures = {"val/loss": 1.25, "val/bleu": 31.5, "val/aer": 0.25, "val/attention_entropy": 3.0, "train/loss": 9.0}

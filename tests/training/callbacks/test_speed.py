@@ -16,9 +16,11 @@ def test_validation_is_not_counted(monkeypatch):
     assert speed.tokens_per_second(model, 2) is None
     trainer = SimpleNamespace(global_step=0, log_every_n_steps=20)
     speed.on_train_start(trainer, model)
-    for seconds, hook in ((3, "batch"), (100, "validation"), (1, "batch")):
+    for seconds, hook in ((3, "batch"), (100, "validation"), (50, "pictures"), (1, "batch")):
         now.seconds += seconds
-        if hook == "batch":
+        if hook == "pictures":
+            speed.on_train_batch_start(trainer, model, None, 0)
+        elif hook == "batch":
             speed.on_train_batch_end(trainer, model, None, None, 0)
         else:
             speed.on_validation_end(None, model)

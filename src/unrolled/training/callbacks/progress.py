@@ -25,7 +25,7 @@ class ProgressLine(Callback):
 
     def __init__(self, *, seconds: float) -> None:
         self.seconds = seconds
-        self._last_time = 0.0
+        self._last_time: float | None = None  # None: not since a validation
         self._last_tokens = 0
         self._left = TimeLeft()
 
@@ -37,11 +37,16 @@ class ProgressLine(Callback):
         self._left.start(trainer)
         self._restart(module)
 
+    def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
+        """Start it again, if a validation was before, and the pictures that are drawn after it."""
+        if self._last_time is None:
+            self._restart(module)
+
     def on_train_batch_end(
         self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Write a line if it is time."""
-        elapsed = time.monotonic() - self._last_time
+        elapsed = 0.0 if self._last_time is None else time.monotonic() - self._last_time
         if elapsed < self.seconds or not trainer.is_global_zero:
             return
         left = self._left.seconds(trainer)
@@ -64,4 +69,4 @@ class ProgressLine(Callback):
                 f"{name} {float(value):.3f}" for name, value in trainer.callback_metrics.items() if name[:4] == "val/"
             ]
             log.info("epoch %d, step %d: %s", trainer.current_epoch + 1, trainer.global_step, ", ".join(figures))
-        self._restart(module)
+        self._last_time = None

@@ -34,7 +34,8 @@ class LineAndTable(ProgressBar):
         self._enabled = True
         self._left = TimeLeft()
         self._begun = self._drawn = 0.0
-        self._mark = (0.0, 0)  # when, and after how many target words, the speed was measured last
+        # when, and after how many target words, the speed was measured last; None: not since a validation
+        self._mark: tuple[float, int] | None = None
         self._speed = ""
         self._headed = self._on_line = False
         unicode = "utf" in (getattr(self._terminal, "encoding", None) or "").lower()
@@ -107,16 +108,20 @@ class LineAndTable(ProgressBar):
         """Start the clock."""
         self._left.start(trainer)
         self._begun = time.monotonic()
-        self._mark = (self._begun, module.target_tokens)
+
+    def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
+        """Measure the speed from here, if a validation was before, and the pictures that are drawn after it."""
+        if self._mark is None:
+            self._mark = (time.monotonic(), module.target_tokens)
 
     def on_train_batch_end(
         self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Redraw the line if it is time."""
         now = time.monotonic()
-        since, words = self._mark
+        since, words = self._mark or (now, 0)
         if now - since >= 1:
-            self._speed = f"{(module.target_tokens - words) * trainer.world_size / (now - since):,.0f} tokens/s"
+            self._speed = f"{(module.target_tokens - words) * trainer.world_size / (now - since):6,.0f} tokens/s"
             self._mark = (now, module.target_tokens)
         if now - self._drawn < REDRAWN:
             return  # reading the loss waits for the device
@@ -125,7 +130,7 @@ class LineAndTable(ProgressBar):
         loss = trainer.callback_metrics.get("train/loss")
         self._draw(
             epoch(trainer),
-            f"{done}/{batches}" if math.isfinite(batches) else f"{done}",
+            f"{done:{len(str(batches))}}/{batches}" if math.isfinite(batches) else f"{done}",
             "" if loss is None else f"loss {float(loss):.3f}",
             self._speed,
             "" if left is None else f"{duration(left)} left",
@@ -172,7 +177,7 @@ class LineAndTable(ProgressBar):
             self._headed = True
         self._terminal.write(row(trainer, figures, time.monotonic() - self._begun) + "\n")
         self._terminal.flush()
-        self._mark = (time.monotonic(), module.target_tokens)  # decoding is no training
+        self._mark = None
 
 
 def one_line(parts: tuple[str, ...], share: float, *, width: int, full: str = "━", empty: str = "─") -> str:

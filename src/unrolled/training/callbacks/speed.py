@@ -18,7 +18,7 @@ class Speed(Callback):
 
     def __init__(self) -> None:
         self.seconds = 0.0
-        self._mark = 0.0
+        self._mark: float | None = None  # None: nothing counts until the next batch
         self._logged = (0, 0.0, 0)  # update, seconds and words of the last point of the curve
 
     def state_dict(self) -> dict[str, Any]:
@@ -38,12 +38,16 @@ class Speed(Callback):
         self._mark = time.monotonic()
         self._logged = (trainer.global_step, self.seconds, module.target_tokens)
 
+    def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
+        """Start it again after a validation and what other callbacks did about it: pictures, checkpoints."""
+        self._mark = time.monotonic() if self._mark is None else self._mark
+
     def on_train_batch_end(
         self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Add the time since the last batch or validation; it includes making the batch."""
         now = time.monotonic()
-        self.seconds += now - self._mark
+        self.seconds += now - (now if self._mark is None else self._mark)
         self._mark = now
         step, seconds, words = self._logged
         every: int = trainer.log_every_n_steps  # type: ignore[attr-defined]
@@ -55,4 +59,4 @@ class Speed(Callback):
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
         """Do not count the validation."""
-        self._mark = time.monotonic()
+        self._mark = None
