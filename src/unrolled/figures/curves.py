@@ -26,8 +26,10 @@ def curves_figure(metrics_csv: Path, title: str = "") -> Figure:
     }
     panels = {name: curves for name, curves in panels.items() if curves} or {"loss": {}}
 
-    figure = Figure(figsize=(4.2 * len(panels), 3.2), dpi=120, layout="constrained")
-    for axes, (name, curves) in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels.items(), strict=True):
+    high = 2 if len(panels) == len(PANELS) else 1
+    figure = Figure(figsize=(4.2 * len(panels) / high, 3.2 * high), dpi=120, layout="constrained")
+    places = figure.subplots(high, len(panels) // high, squeeze=False).flat
+    for axes, (name, curves) in zip(places, panels.items(), strict=True):
         for split, points in curves.items():
             color, marker = ("0.6", None) if split == "train" else ("C0", ".")
             axes.plot(*zip(*points, strict=True), label=split, color=color, marker=marker)
