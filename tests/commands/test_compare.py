@@ -11,6 +11,8 @@ from support.handmade_runs import REFERENCES, SIGNATURES, SOURCES, sha256_of, wr
 from support.scripts import call_script, results
 
 from unrolled.comparison import report
+from unrolled.metrics.bands import run_statistics
+from unrolled.metrics.seed_significance import bleu_difference
 from unrolled.metrics.significance import paired_tests
 from unrolled.metrics.translation_scores import bleu_by_length, sentence_chrf, translation_scores
 
@@ -94,6 +96,21 @@ def test_means_deviations_and_p_values_against_a_baseline(runs, caplog):
         assert numbers == list(own[int(row["seed"])][row["metric"]])
     assert rows["gru_att"]["p (bootstrap)"] == f"{max(own[seed]['bleu'].bootstrap for seed in own):.4f}"
     assert rows["gru_att"]["p (randomisation)"] == f"{max(own[seed]['bleu'].randomization for seed in own):.4f}"
+
+
+def test_systems_with_several_runs_are_compared_over_seeds(runs):
+    done = compare(runs.parent, "baseline={attention: bahdanau}")
+    by_run = [run_statistics(of_seeds(name), REFERENCES) for name in ("bahdanau", "gru_att")]
+    expected = bleu_difference(*by_run, samples=60)
+    (row,) = [line for line in done.stdout.splitlines() if re.match(r"gru_att  +2  +[+-]", line)]
+    assert f"{expected.difference:+.2f}" in row
+    assert f"[{expected.lower:+.2f}, {expected.upper:+.2f}]" in row
+    assert f"{expected.p:.4f}" in row
+    with open(runs / "comparison" / "comparison.csv", newline="") as file:
+        rows = {row["attention"]: row for row in csv.DictReader(file)}
+    assert float(rows["gru_att"]["bleu over seeds p"]) == expected.p
+    assert rows["bahdanau"]["bleu over seeds p"] == ""
+    assert "over seeds" in (runs / "comparison" / "comparison.html").read_text(encoding="utf-8")
 
 
 def test_runs_that_have_not_completed_are_named_and_never_averaged(runs, caplog):

@@ -60,7 +60,7 @@ def test_comma_separated_values_are_whole():
     comparison = compare(
         [run("a", lr=0, bleu=20 / 3), run("b", lr=1, bleu=30.0), run('odd, "name"', lr=2, status="diverged")]
     )
-    rows = list(csv.DictReader(comma_separated(group_rows(comparison, {})).splitlines()))
+    rows = list(csv.DictReader(comma_separated(group_rows(comparison, {}, {})).splitlines()))
     assert [float(row["test/bleu mean"]) for row in rows[:2]] == [20 / 3, 30.0]
     assert [row["status"] for row in rows] == ["completed", "completed", "diverged"]
     assert rows[2]["folders"] == 'odd, "name"'

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from unrolled.comparison import tables
 from unrolled.comparison.document import Block, Heading, Paragraph, Picture, Table, fragment, html, markdown
 from unrolled.comparison.groups import BLEU, MEASURES, Comparison, Group
-from unrolled.comparison.tables import Pairs, Rows
+from unrolled.comparison.tables import Differences, Pairs, Rows
 from unrolled.comparison.translated import Translated
 from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
 from unrolled.figures.formats import save_figure
@@ -34,6 +34,12 @@ P_VALUES = (
     "With several seeds it is the largest, so that p < 0.05 says that each pair differs; {mixed}: better with "
     "one seed, worse with another. It is about other test sentences, not about other seeds, and not corrected for the "
     "number of groups."
+)
+OVER_SEEDS = (
+    "Over seeds: does the mean BLEU of a system differ from that of {baseline}, with other seeds and sentences? "
+    "Runs and sentences are random effects, in the spirit of Clark et al. 2011; Student's t, two-sided, {bootstrap} "
+    "resamples, not corrected for the number of groups. detectable: the smallest true difference that so many runs "
+    "would show in four of five experiments."
 )
 BANDS = (
     "BLEU by {what}: for each group of n sentences the mean over runs of their corpus BLEU, and a 95 % confidence "
@@ -111,6 +117,13 @@ class Report:
             blocks += [Heading(f"Each run against {comparison.baseline.label}"), tables.tests(pairs)]
             shown += f"\nagainst {comparison.baseline.label}\n" + as_text(tables.tests(pairs))
             write_text(folder / "significance.csv", tables.comma_separated(tables.test_rows(pairs)))
+        compared = self._differences(comparison, translated, pairs)
+        if compared and comparison.baseline is not None:
+            over_seeds = tables.differences(compared, comparison.groups)
+            label = comparison.baseline.label
+            blocks += [Heading(f"Each system against {label}, over seeds"), over_seeds]
+            blocks += [Paragraph(OVER_SEEDS.format(baseline=label, bootstrap=self.bootstrap))]
+            shown += f"\nagainst {label}, over seeds and sentences\n" + as_text(over_seeds)
         if notices:
             blocks += [Heading("Notes"), *map(Paragraph, notices)]
         by_number = []
@@ -121,7 +134,7 @@ class Report:
                 caption += FOUND if what == REORDERING and translated.found else ""
                 blocks += _figure(folder / f"{name}.png", what, bands, caption)
             blocks += self._sentences(comparison, translated)
-        groups = tables.group_rows(comparison, pairs)
+        groups = tables.group_rows(comparison, pairs, compared)
         write_text(folder / "comparison.csv", tables.comma_separated(groups))
         write_text(folder / "comparison.md", markdown(TITLE, blocks))
         write_text(folder / "comparison.html", html(TITLE, blocks))
@@ -134,6 +147,13 @@ class Report:
         pairs = translated.pairs(baseline, bootstrap=self.bootstrap, randomization=self.randomization)
         untested = _untested(comparison.groups, baseline)
         return {label: of_seeds for label, of_seeds in pairs.items() if label not in untested}
+
+    def _differences(self, comparison: Comparison, translated: Translated | None, pairs: Pairs) -> Differences:
+        """Of the groups that were tested."""
+        if comparison.baseline is None or translated is None or not pairs:
+            return {}
+        compared = translated.differences(comparison.baseline, samples=self.bootstrap)
+        return {label: difference for label, difference in compared.items() if label in pairs}
 
     def _bands(self, translated: Translated) -> list[tuple[str, str, dict[str, list[Band]]]]:
         """File name, what the numbers mean, and bands."""

@@ -10,10 +10,13 @@ from unrolled.comparison.groups import MEASURES, Comparison, Group, Measure
 from unrolled.comparison.options import ABSENT
 from unrolled.comparison.translated import Sentence
 from unrolled.metrics.bands import Band
+from unrolled.metrics.seed_significance import SystemDifference
 from unrolled.metrics.significance import PairedScores
 
 Pairs = Mapping[str, Mapping[Any, Mapping[str, PairedScores]]]
 """By group label and seed: "bleu" and "chrf" of that run, compared with the baseline's run of the same seed."""
+Differences = Mapping[str, SystemDifference]
+"""By group label: its BLEU compared with the baseline's over seeds and sentences."""
 P_VALUES = {"bootstrap": "p (bootstrap)", "randomization": "p (randomisation)"}
 MIXED = "mixed"
 """Instead of a p-value: better than the baseline with one seed, worse with another."""
@@ -84,6 +87,17 @@ def tests(pairs: Pairs) -> Table:
     return Table(head, rows)
 
 
+def differences(compared: Differences, groups: Sequence[Group]) -> Table:
+    """A row per system that was compared with the baseline over several seeds."""
+    head = ["group", "runs", "difference in BLEU", "95 % interval", "p (seeds and sentences)", "detectable"]
+    runs = {group.label: len(group.runs) for group in groups}
+    rows = []
+    for label, one in compared.items():
+        rows.append([label, f"{runs[label]}", f"{one.difference:+.2f}", f"[{one.lower:+.2f}, {one.upper:+.2f}]"])
+        rows[-1] += [f"{one.p:.4f}", f"{one.detectable:.2f}"]
+    return Table(head, rows)
+
+
 def by_number(bands: Mapping[str, Sequence[Band]], label: str) -> Table:
     """The points of a figure: a row per group of sentences, with BLEU and band of each system."""
     rows = []
@@ -103,7 +117,7 @@ def sentence(example: Sentence) -> Table:
 Rows = list[dict[str, Any]]
 
 
-def group_rows(comparison: Comparison, pairs: Pairs) -> Rows:
+def group_rows(comparison: Comparison, pairs: Pairs, compared: Differences) -> Rows:
     """All figures in full precision, named as in results.json: a row per group, then one for each omitted run."""
     names = list(comparison.groups[0].values)
     rows: Rows = []
@@ -116,6 +130,10 @@ def group_rows(comparison: Comparison, pairs: Pairs) -> Rows:
             row |= {f"{measure.name} mean": mean, f"{measure.name} standard deviation": deviation}
         for metric in ("bleu", "chrf"):
             row |= {f"{metric} p {kind}": p_value(pairs, group.label, kind, metric) for kind in P_VALUES}
+        over_seeds = (
+            compared[group.label]._asdict() if group.label in compared else dict.fromkeys(SystemDifference._fields)
+        )
+        row |= {f"bleu over seeds {name}": value for name, value in over_seeds.items()}
         rows.append(row)
     empty = dict.fromkeys(rows[0])
     for run, why in comparison.left_out:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from unrolled.alignment.links import Links
 from unrolled.comparison.groups import Group
 from unrolled.metrics.bands import Band, bleu_bands, run_statistics
+from unrolled.metrics.seed_significance import SystemDifference, bleu_difference
 from unrolled.metrics.significance import paired_tests
 from unrolled.metrics.translation_scores import sentence_chrf
 
@@ -60,6 +61,18 @@ class Translated:
             for label, scores in tests.items():
                 scored.setdefault(label, {})[seed] = scores
         return scored
+
+    def differences(self, baseline: Group, *, samples: int) -> dict[str, SystemDifference]:
+        """By label, each group's BLEU against the baseline's over seeds and sentences, if both have several runs."""
+        statistics = run_statistics(self.of(baseline), self.references, **self.scoring)
+        by_label = {
+            group.label: bleu_difference(
+                statistics, run_statistics(self.of(group), self.references, **self.scoring), samples=samples
+            )
+            for group in self.groups
+            if group is not baseline and min(len(group.runs), len(baseline.runs)) > 1
+        }
+        return {label: difference for label, difference in by_label.items() if difference is not None}
 
     def bands(self, numbers: Sequence[float], edges: Sequence[float], *, samples: int) -> dict[str, list[Band]]:
         """By label, BLEU of groups of sentences; ``numbers`` has one for each sentence."""

@@ -1,0 +1,119 @@
+"""Whether two systems differ, each trained with several seeds: on other sentences and with other seeds too.
+
+sacreBLEU's paired tests compare two trained models. They say nothing about other seeds: two runs of one system often
+differ significantly. Clark et al. 2011, "Better Hypothesis Testing for Statistical Machine Translation: Controlling for
+Optimizer Instability", ask for several runs of each system. Here runs and sentences are both random effects.
+
+Letters: R runs of a system, N sentences, B resamples of the sentences.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from unrolled.metrics.translation_scores import bleu_of_statistics
+
+Scores = npt.NDArray[np.float64]
+SEED = 12345
+"""Of resampling; sacreBLEU's."""
+LEVEL, POWER = 0.05, 0.8
+
+
+class SystemDifference(NamedTuple):
+    """How much higher a system scores than the baseline, in the mean over its runs, and what that is worth.
+
+    ``lower``, ``upper``: the 95 % confidence interval. ``p``: two-sided. ``detectable``: the smallest true difference
+    that so many runs and sentences would show, at p < 0.05, in four of five experiments.
+    """
+
+    difference: float
+    lower: float
+    upper: float
+    p: float
+    detectable: float
+
+
+def bleu_difference(
+    baseline: npt.NDArray[np.int64], system: npt.NDArray[np.int64], *, samples: int
+) -> SystemDifference | None:
+    """From the `run_statistics` ``(R, N, 10)`` of both; None if one of them has a single run."""
+    sentences = baseline.shape[1]
+    drawn = np.random.default_rng(SEED).multinomial(sentences, np.full(sentences, 1 / sentences), size=samples)
+
+    def scores(runs: npt.NDArray[np.int64]) -> tuple[Scores, Scores]:
+        whole = np.array([bleu_of_statistics(run.sum(axis=0)) for run in runs])
+        return whole, np.array([[bleu_of_statistics(sums) for sums in drawn @ run] for run in runs])
+
+    return difference(*scores(baseline), *scores(system), sentences=sentences)
+
+
+def difference(
+    baseline: Scores, baseline_resampled: Scores, system: Scores, system_resampled: Scores, *, sentences: int
+) -> SystemDifference | None:
+    """From the score of each run ``(R,)``, and its scores on resampled sentences ``(R, B)``; None for a single run.
+
+    A run's score is that of its system, plus what its seed does, plus what these sentences do to the system and to the
+    run. So the mean difference has the variance
+
+        V = s^2 (1/R + 1/R') + max(0, V_sentences - V_both),
+
+    s^2 the variance between runs, pooled, with R + R' - 2 degrees of freedom; V_sentences that of the difference over
+    resampled sentences; V_both what both of these contain, a run's own response to the sentences. V has the degrees of
+    freedom of Satterthwaite (1946), and the difference over the root of V is taken as Student's t.
+    """
+    ours, theirs = len(system), len(baseline)
+    if min(ours, theirs) < 2:
+        return None
+    mean = float(system.mean() - baseline.mean())
+    degrees = ours + theirs - 2
+    pooled = float(((system - system.mean()) ** 2).sum() + ((baseline - baseline.mean()) ** 2).sum()) / degrees
+    of_runs = pooled * (1 / ours + 1 / theirs)
+    of_sentences = float(np.var(system_resampled.mean(axis=0) - baseline_resampled.mean(axis=0), ddof=1))
+    # how resampling moves a run against the mean of its system
+    moved = [np.var(runs - runs.mean(axis=0), axis=1, ddof=1).sum() for runs in (baseline_resampled, system_resampled)]
+    both = float(sum(moved)) / degrees * (1 / ours + 1 / theirs)
+    of_systems = max(0.0, of_sentences - both)
+    variance = of_runs + of_systems
+    if variance == 0:
+        return SystemDifference(mean, mean, mean, float(mean == 0), 0.0)
+    freedom = variance**2 / (of_runs**2 / degrees + of_systems**2 / max(1, sentences - 1))
+    error = math.sqrt(variance)
+    reach = quantile(1 - LEVEL / 2, freedom)
+    return SystemDifference(
+        difference=mean,
+        lower=mean - reach * error,
+        upper=mean + reach * error,
+        p=two_sided(mean / error, freedom),
+        detectable=(reach + quantile(POWER, freedom)) * error,
+    )
+
+
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
+
+
+def two_sided(t: float, freedom: float) -> float:
+    """P(|T| > |t|) of Student's t with ``freedom`` degrees of freedom, at least 1.
+
+    With T = sqrt(freedom) tan(angle) the density of the angle is cos(angle)^(freedom - 1) up to a constant.
+    """
+    within = math.atan(abs(t) / math.sqrt(freedom))
+
+    def integral(low: float, high: float) -> float:
+        angles = low + (high - low) / 2 * (_NODES + 1)
+        return float((np.cos(angles) ** (freedom - 1) * _WEIGHTS).sum()) * (high - low) / 2
+
+    outside = integral(within, math.pi / 2)
+    return outside / (integral(0, within) + outside)
+
+
+def quantile(share: float, freedom: float) -> float:
+    """The value below which Student's t lies with probability ``share``, 0.5 or more: by bisection."""
+    low, high = 0.0, 1.0
+    while 1 - two_sided(high, freedom) / 2 < share:
+        high *= 2
+    for _ in range(45):
+        middle = (low + high) / 2
+        low, high = (middle, high) if 1 - two_sided(middle, freedom) / 2 < share else (low, middle)
+    return low
