@@ -48,6 +48,8 @@ def test_the_run_does_all_that_the_page_says(folder):
     assert call_script("translate.py", "run=english", cwd=folder, text="bad\nthe\n").stdout.count("\n") == 2
     assert call_script("look.py", "runs=english", cwd=folder).status == 0
     assert (folder / "english" / "attention.html").is_file()
+    record = (folder / "english" / "attention.jsonl").read_text(encoding="utf-8").splitlines()
+    assert {json.loads(line)["split"] for line in record} == {"test"}  # callbacks=small
     compared = call_script("compare.py", "runs=english", "over=data.language", cwd=folder)
     assert compared.status == 0, compared.stderr
     assert "english" in compared.stdout

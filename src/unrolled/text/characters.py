@@ -74,8 +74,7 @@ class CharacterTokenizer:
         ends = [word.end() for word in WORD.finditer("".join(cut))]  # normal forms leave white space as it is
         numbers, start = [], 0
         for each in cut:
-            letter = WORD.search(each)  # a mark may be on a space
-            numbers.append(bisect_right(ends, start + (letter.start() if letter else 0)))
+            numbers.append(bisect_right(ends, start))
             start += len(each)
         return numbers
 
