@@ -21,6 +21,13 @@ def test_a_row_for_each_run_and_a_star_for_the_best_that_completed():
     )
 
 
+def test_language_models_have_their_perplexity():
+    found = {"val/perplexity": 20.0, "test/perplexity": 21.25, "epochs": 1}
+    (head, row) = sweep_table([run("0-x", results=found, **{"objective.monitor": "val/perplexity"})]).splitlines()
+    assert head.split()[-3:] == ["val/perplexity", "test", "perplexity"]
+    assert row.split()[-2:] == ["20", "21.25"]
+
+
 def test_one_run_and_runs_without_a_figure_have_no_star():
     assert "*" not in sweep_table([job(0, 1, 20.0)])
     assert "*" not in sweep_table([job(0, 1, None, "diverged"), job(1, 2, None, "diverged")])

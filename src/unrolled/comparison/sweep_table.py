@@ -9,7 +9,7 @@ from unrolled.comparison.options import ABSENT, shown, title, value_of, varied
 from unrolled.runs.folder import Run
 from unrolled.text.table import table
 
-TESTED = ("test/bleu", "test/aer", "test/perplexity")
+TESTED = ("test/bleu", "test/aer")
 
 
 def sweep_table(runs: Sequence[Run]) -> str:
@@ -37,6 +37,9 @@ def sweep_table(runs: Sequence[Run]) -> str:
         if measure.name in TESTED and any(isinstance(value, int | float) for value in values):
             head.append(f"test {measure.title}")
             columns.append([measure.shown(v) if isinstance(v, int | float) else ABSENT for v in values])
+    if head[-1] in monitors:  # of language models, which do not translate
+        head.append("test perplexity")
+        columns.append([_figure(run, "test/perplexity") for run in runs])
     best = _best(runs) if len(monitors) == 1 else None
     rows = [[*row, "*" if run is best else ""] for run, row in zip(runs, zip(*columns, strict=True), strict=True)]
     return table([[*head, ""], *rows], left=left + 1)
