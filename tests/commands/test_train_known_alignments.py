@@ -3,7 +3,11 @@
 import csv
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from support.scripts import TINY, TINY_MODEL, call_script, results, write_pair
+
+from unrolled.data.known_alignments import is_used
 
 STEP = ["trainer.max_steps=2", "logger=csv", "~callbacks.pictures", "trainer.log_every_n_steps=1", "hydra.run.dir=run"]
 SENTENCES = ["two men walk", "a dog sleeps here", "the small dog walks", "two dogs and a man sleep"]
@@ -52,6 +56,27 @@ def test_known_alignments_train_on_subwords(choice, text, tmp_path):
     taught = curve(tmp_path, "train/alignment_loss") if "alignment.weight=0" not in choice else []
     assert len(taught) == (0 if "alignment.weight=0" in choice else 2)
     assert all(loss > 0 for loss in taught)
+
+
+def test_a_share_of_the_links_teaches_less(tmp_path):
+    losses = {}
+    for choice in ("alignment=none", "alignment.share=0", "alignment.share=0.4", "alignment.share=1"):
+        more = [choice] if choice == "alignment=none" else ["alignment=guide", choice]
+        train(tmp_path, *TINY, *more)
+        losses[choice] = results(tmp_path / "run")["test/loss"]
+    assert losses.pop("alignment.share=0") == losses["alignment=none"]
+    assert len(set(losses.values())) == 3
+    done = train(tmp_path, *TINY, "alignment=guide", "alignment.share=1.5", status=2)
+    assert "alignment.share=1.5" in done.stderr
+
+
+@given(st.floats(0, 1), st.floats(0, 1), st.integers(1, 3000))
+def test_a_share_is_spread_evenly_and_within_any_larger_one(one, other, pairs):
+    smaller, larger = ({pair for pair in range(pairs) if is_used(pair, share)} for share in sorted((one, other)))
+    assert smaller <= larger
+    assert abs(len(smaller) - min(one, other) * pairs) < 5
+    assert len({pair for pair in range(pairs) if is_used(pair, 1.0)}) == pairs
+    assert not any(is_used(pair, 0.0) for pair in range(pairs))
 
 
 def test_what_a_run_learns_from_changes_what_it_learns(tmp_path):

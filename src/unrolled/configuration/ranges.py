@@ -197,6 +197,7 @@ OPTIONS: dict[str, Allowed] = {
     "objective.mode": OneOf(("min", "max")),
     "alignment.weight": NOT_NEGATIVE,
     "alignment.decay": Numbers(above=0, most=1),
+    "alignment.share": Numbers(least=0, most=1),
     "alignment.replace": FLAG,
     "optimizer.lr": POSITIVE,
     "optimizer.betas": TwoNumbers(SHARE),

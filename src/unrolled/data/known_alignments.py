@@ -13,7 +13,7 @@ from unrolled.alignment.pieces import piece_links
 from unrolled.data import kept, store
 from unrolled.data.corpus import Files
 from unrolled.data.store import TokenStore
-from unrolled.errors import UserError, check_choice
+from unrolled.errors import Numbers, UserError, check, check_choice
 from unrolled.text.lines import read_lines, sha256
 from unrolled.text.tokenizer import Tokenizer
 
@@ -21,6 +21,7 @@ log = logging.getLogger(__name__)
 
 FOUND = "links.talp"
 SOURCES = ("given", "auto")
+GOLDEN = (5**0.5 - 1) / 2
 PROGRAMS = ("aligner", "ibm_model", "word_pairs", "symmetrization")
 
 
@@ -28,15 +29,24 @@ class KnownAlignments:
     """The known alignments of the parallel text ``files``; ``digest(path)`` is the SHA-256 of a file's bytes.
 
     origin: where training gets its links: "given", from the corpus' own alignment file; "auto", from `Aligner`, which
-    aligns the training text; None: it uses none. UserError: another origin.
+    aligns the training text; None: it uses none. share: of the training pairs whose links are used, the others have
+    none; those of a smaller share are among those of a larger one. UserError: another origin, an invalid share.
     """
 
     def __init__(
-        self, *, files: Mapping[str, Files], digest: Callable[[Path], str], cache: Path, origin: str | None
+        self,
+        *,
+        files: Mapping[str, Files],
+        digest: Callable[[Path], str],
+        cache: Path,
+        origin: str | None,
+        share: float = 1.0,
     ) -> None:
         if origin is not None:
             check_choice("alignment.source", origin, SOURCES)
+        check("alignment.share", share, Numbers(least=0, most=1))
         self._files, self._digest, self._cache, self._origin = files, digest, cache, origin
+        self._share = share
 
     def prepare(self, source: Tokenizer, target: Tokenizer) -> None:
         """Write what is not cached yet. UserError: nothing to learn from; what `known_alignments` refuses."""
@@ -68,7 +78,8 @@ class KnownAlignments:
         assert files.source is not None
         assert known is not None
         text = self._digest(files.source) + self._digest(files.target)
-        return self._cache / "links" / _key(text, sha256(known[0]), str(known[1]), source.sha256, target.sha256)
+        used = [f"share {self._share}"] if split == "train" and self._share < 1 else []
+        return self._cache / "links" / _key(text, sha256(known[0]), str(known[1]), source.sha256, target.sha256, *used)
 
     def _align(self) -> None:
         files, known = self._files["train"], self._file("train")
@@ -91,11 +102,19 @@ class KnownAlignments:
         if path.exists():
             log.warning("%s: damaged, or of an earlier version; it is made again", path)
         alignments = known_alignments(known[0], files.source, files.target, base=known[1])
+        share = self._share if split == "train" else 1.0
         links = (
             piece_links(training_links(sure, possible), source.words_of_pieces(one), target.words_of_pieces(other))
-            for one, other, sure, possible in alignments
+            if is_used(pair, share)
+            else []
+            for pair, (one, other, sure, possible) in enumerate(alignments)
         )
         store.write(path, (list(chain.from_iterable(of_pair)) for of_pair in links), vocabulary_size=2**31)
+
+
+def is_used(pair: int, share: float) -> bool:
+    """Whether a pair, by its number, is one of ``share`` of them: evenly spread, by multiples of the golden section."""
+    return share == 1 or pair * GOLDEN % 1 < share
 
 
 def _aligner() -> list[str]:

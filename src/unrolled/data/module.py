@@ -39,8 +39,8 @@ class DataModule(lightning.LightningDataModule):
     limit. max_length: a training pair with a longer side, in tokens without </s>, or with an empty side is omitted;
     every line of validation and test is used. seed: of the order of training batches. stream: the lines are one
     continuous text, used as a whole, in stream_rows rows that are read in parallel, stream_steps words at a time;
-    validation and test use one row per rank. alignment_source: the origin of the known alignments in training batches,
-    see `KnownAlignments`.
+    validation and test use one row per rank. alignment_source, alignment_share: the origin of the known alignments in
+    training batches, and the share of the pairs that have them, see `KnownAlignments`.
 
     ``text`` has the lines themselves. After `setup`: ``source_tokenizer`` (None for monolingual text) and
     ``target_tokenizer``, the same object if they are joint, and ``notices``, a list of lines for the user.
@@ -63,6 +63,7 @@ class DataModule(lightning.LightningDataModule):
         stream_rows: int = 20,
         stream_steps: int = 35,
         alignment_source: str | None = None,
+        alignment_share: float = 1.0,
     ) -> None:
         super().__init__()
         sizes = {"max_tokens": max_tokens, "max_length": max_length}
@@ -76,7 +77,7 @@ class DataModule(lightning.LightningDataModule):
         self._max_tokens, self._max_length, self._max_sentences = max_tokens, max_length, max_sentences
         self._stream, self._stream_rows, self._stream_steps = stream, stream_rows, stream_steps
         self._seed = seed
-        self._alignment_source = alignment_source
+        self._alignment_source, self._alignment_share = alignment_source, alignment_share
         self._stores: dict[str, tuple[TokenStore | None, TokenStore]] = {}
         self._links: TokenStore | None = None
         self._lines: dict[str, NDArray[Any]] = {}
@@ -91,6 +92,7 @@ class DataModule(lightning.LightningDataModule):
             digest=lambda path: self.text.hashes[path],
             cache=self._cache,
             origin=self._alignment_source,
+            share=self._alignment_share,
         )
 
     @property

@@ -42,9 +42,10 @@ def doubly_stochastic(weights: Tensor, counted: Tensor, source_valid: Tensor) ->
 class Supervision:
     """How a translator learns from known alignments.
 
-    source: their origin, see `unrolled.data.known_alignments`. replace: in training, they give the contexts. distance:
-    between the model's weights and theirs, added to the loss with factor ``weight``, which is multiplied by ``decay``
-    after every epoch. UserError: an invalid weight or decay, a choice that teaches nothing.
+    source, share: their origin, and how many pairs have them, see `unrolled.data.known_alignments`. replace: in
+    training, they give the contexts. distance: between the model's weights and theirs, added to the loss with factor
+    ``weight``, which is multiplied by ``decay`` after every epoch. UserError: an invalid weight or decay, a choice that
+    teaches nothing.
     """
 
     source: str
@@ -52,6 +53,7 @@ class Supervision:
     distance: Callable[[Tensor, Tensor], Tensor]
     weight: float
     decay: float
+    share: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
