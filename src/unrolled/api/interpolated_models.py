@@ -21,7 +21,7 @@ class InterpolatedModels:
     text: str = field(repr=False)
 
     def __str__(self) -> str:
-        return self.text
+        return self.text.rstrip("\n")
 
 
 def interpolate(
