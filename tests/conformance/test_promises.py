@@ -7,7 +7,7 @@ import pytest
 from support import conf
 from support.scripts import ROOT
 from support.subjects import SUBJECTS, subject, with_attention
-from support.transcripts import same
+from support.transcripts import FRACTION, same
 from support.wrong_parts import WRONG_ATTENTIONS, IdleOption, OnTheModule, OtherUnroll, SeesTheNextWord, language_model
 
 from unrolled.conformance.cases import Case
@@ -43,7 +43,7 @@ def test_a_wrong_attention_breaks_the_promise_that_is_about_it(kind, promise):
     assert outcome.kept is False
     assert "Error in" not in outcome.why  # found, and not stumbled upon
     (row,) = (line for line in TABLE if line.startswith(f"| {kind.__doc__} |"))
-    assert same(row, f"| {kind.__doc__} | {outcome.name} | {outcome.why} |")
+    assert same(row, f"| {kind.__doc__} | {outcome.name} | {outcome.why} |", FRACTION)
 
 
 def test_the_documentation_has_every_wrong_attention():

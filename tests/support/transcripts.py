@@ -10,6 +10,7 @@ from support.scripts import ROOT
 from support.shell import run_in_shell
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d.,:]*(?:e[-+]?\d+)?(?!\w)")
+FRACTION = re.compile(r"\d+\.\d+(?:e[-+]?\d+)?|\d+e-\d+")
 MARK = "\x1e"
 
 
@@ -26,10 +27,10 @@ def commands(page: str, section: str = "") -> list[tuple[str, str]]:
     ]
 
 
-def same(expected: str, printed: str) -> bool:
-    """Whether they are the same but for figures and white space; ``...`` is anything."""
+def same(expected: str, printed: str, figures: re.Pattern[str] = NUMBER) -> bool:
+    """Whether they are the same but for ``figures`` and white space; ``...`` is anything."""
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    return doctest.OutputChecker().check_output(NUMBER.sub("0", expected), NUMBER.sub("0", printed), flags)
+    return doctest.OutputChecker().check_output(figures.sub("0", expected), figures.sub("0", printed), flags)
 
 
 def replay(transcript: list[tuple[str, str]], folder: Path, shell: Path, smaller: Mapping[str, str]) -> int:
