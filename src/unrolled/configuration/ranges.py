@@ -234,6 +234,8 @@ OPTIONS: dict[str, Allowed] = {
     # searches
     "search.beam_size": Numbers(least=1, most=10**5, whole=True),
     "search.coverage_penalty": NOT_NEGATIVE,
+    "search.shortlist.likely": replace(COUNT, also=(None,)),
+    "search.shortlist.frequent": COUNT,
     "search.language_model_weight": NOT_NEGATIVE,
     "search.length_normalization.alpha": NOT_NEGATIVE,
     "search.length_normalization.power": NOT_NEGATIVE,
