@@ -7,8 +7,8 @@
 With --against: every command does something tiny, to its end, in a process of its own, the two trees by turns; printed
 are medians of seconds from start to end, of seconds to import the command, and the modules imported at the end.
 
-Else arguments are those of src/train.py. A first run fills the cache; then the median of several processes is printed,
-for all parts in the order in which src/train.py goes through them.
+Else arguments are those of src/train.py. A first run fills the cache; then medians of several processes are printed, by
+the clock and of the CPU, for all parts in the order in which src/train.py goes through them.
 """
 
 import argparse
@@ -27,13 +27,13 @@ TIMES = 5
 
 def child(overrides: list[str]) -> None:
     """Go through what src/train.py does up to its first step; print the seconds of every part."""
-    parts: dict[str, float] = {"python": time.time() - process_start()}
-    last = time.perf_counter()
+    parts = {"python": (time.time() - process_start(), time.process_time())}
+    last = time.perf_counter(), time.process_time()
 
     def end(part: str) -> None:
         nonlocal last
-        now = time.perf_counter()
-        parts[part], last = now - last, now
+        now = time.perf_counter(), time.process_time()
+        parts[part], last = (now[0] - last[0], now[1] - last[1]), now
 
     import torch  # noqa: F401
 
@@ -175,16 +175,18 @@ def main() -> None:
     runs = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(TIMES + 1):
-            options = [f"hydra.run.dir={folder}/{number}", "trainer.max_steps=1", "trainer.limit_val_batches=0"]
+            options = [f"hydra.run.dir={folder}/{number}", "trainer.max_steps=1", "trainer.limit_val_batches=1"]
             command = [sys.executable, __file__, "--child", *sys.argv[1:], *options]
             done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
             runs.append(json.loads(done.stdout.splitlines()[-1]))
     runs = runs[1:]
-    total = statistics.median(sum(run.values()) for run in runs)
-    print("| part | seconds |\n| --- | ---: |")
+    print("| part | seconds | CPU seconds |\n| --- | ---: | ---: |")
     for part in runs[0]:
-        print(f"| {part} | {statistics.median(run[part] for run in runs):.2f} |")
-    print(f"| all | {total:.2f} |")
+        print(
+            f"| {part} | " + " | ".join(f"{statistics.median(run[part][n] for run in runs):.2f}" for n in (0, 1)) + " |"
+        )
+    total = (statistics.median(sum(part[n] for part in run.values()) for run in runs) for n in (0, 1))
+    print("| all | " + " | ".join(f"{seconds:.2f}" for seconds in total) + " |")
 
 
 if __name__ == "__main__":

@@ -54,8 +54,9 @@ def to_the_hypothesis(folder: Path, run: Path, *, plainly: bool) -> Watch:
     """Of one line through translate.py, to the search for it; ``plainly``: as `to_the_loss`."""
 
     def translate() -> None:
-        frozen = patch("unrolled.search.frozen_weights.frozen", lambda models: nullcontext())
+        frozen = patch("unrolled.search.frozen_weights.frozen", lambda models, int8: nullcontext())
         tanh = [patch(f"unrolled.models.{module}.tanh", torch.tanh) for module in ("attention", "cells", "readout")]
+        tanh.append(patch("unrolled.models.attention.product_of_tanh", lambda linear, x: linear(torch.tanh(x))))
         with ExitStack() as patches:
             for each in [frozen, *tanh] if plainly else []:
                 patches.enter_context(each)

@@ -1,10 +1,13 @@
 """Linear layers with weights packed for the time of a search give their own products, and are themselves afterwards."""
 
+from contextlib import nullcontext
+
 import pytest
 import torch
 from torch import nn
 
-from unrolled.models.fast.frozen import FrozenLinear, frozen
+from unrolled.models.fast.frozen import FrozenLinear, frozen, narrowed
+from unrolled.models.fast.int8 import QuantizedProduct, levels
 from unrolled.models.fast.products import packs
 from unrolled.search.frozen_weights import inference, models
 
@@ -55,6 +58,31 @@ def test_layers_are_restored_after_an_error_and_float64_is_left_alone():
     assert replaced(model) == []
     with frozen([model.double()]):
         assert replaced(model) == []
+
+
+@pytest.mark.skipif(levels() is None, reason="this torch has no products of 8-bit integers here")
+def test_products_of_integers_are_taken_where_asked_and_stay_within():
+    model, x = network(), torch.randn(5, 7)
+    exact = model(x).detach()
+    with torch.inference_mode(), frozen([model], int8=True), frozen([model]):
+        assert all(isinstance(layer.forward._packed, QuantizedProduct) for layer in replaced(model))
+        assert len(replaced(model)) == 2
+        near = model(x)
+    assert not torch.equal(near, exact)
+    torch.testing.assert_close(near, exact, atol=0.05, rtol=0.05)
+    assert replaced(model) == []
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_narrowed_layers_compute_some_outputs_in_any_order(int8):
+    model, x = network(), torch.randn(5, 7)
+    exact, outputs = model[0](x).detach(), torch.tensor([3, 0, 39])
+    for within in (nullcontext(), frozen([model], int8=int8)):
+        with torch.inference_mode(), within:
+            before = vars(model[0]).get("forward")
+            with narrowed([model[0]], outputs, int8=int8):
+                torch.testing.assert_close(model[0](x), exact[:, outputs], atol=0.05 if int8 else 1e-6, rtol=0.01)
+            assert vars(model[0]).get("forward") is before
 
 
 class Several:

@@ -379,6 +379,8 @@ def test_beam_settings_reach_the_search():
         (lambda: Greedy(max_length_extra=-1), "search.max_length_extra=-1"),
         (lambda: PerToken(power=-1.0), "power=-1.0"),
         (lambda: GNMT(alpha=-0.1), "alpha=-0.1"),
+        (lambda: BeamSearch(weights="int4"), "search.weights=int4"),
+        (lambda: Greedy(weights="int4"), "search.weights=int4"),
     ],
 )
 def test_impossible_settings_are_refused(make, named):
