@@ -43,6 +43,7 @@ def to_the_loss(folder: Path, *, plainly: bool) -> Watch:
         with (
             patch.object(Decoder, "unroll", Decoder.unroll_plainly),
             patch.object(BidirectionalGRU, "forward", BidirectionalGRU.annotate_by_torch),
+            patch("unrolled.models.attention.product_of_tanh", lambda linear, x: linear(torch.tanh(x))),
             patch("unrolled.training.translation.linear_token_loss", by_definition),
         ):
             train(folder, *TINY_RUN)

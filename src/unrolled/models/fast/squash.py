@@ -23,8 +23,9 @@ def tanh(x: Tensor) -> Tensor:
 def product_of_tanh(linear: nn.Linear, x: Tensor) -> Tensor:
     """W tanh x of a layer without a bias, ``(..., I) -> (..., O)``: where `tanh` is quick 2 W sigma(2 x) - W 1, which
     saves two passes over x."""
-    quick = x.device.type == "cpu" and product_dtype(linear.weight).itemsize >= 4 and x.dtype.itemsize >= 4
-    if not quick or torch.is_grad_enabled():
+    if torch.is_grad_enabled() or x.device.type != "cpu" or x.dtype.itemsize < 4:
+        return linear(torch.tanh(x))
+    if product_dtype(linear.weight).itemsize < 4:
         return linear(torch.tanh(x))
     return torch.sub(2 * linear((2 * x).sigmoid_()), linear.weight.sum(dim=1))
 
