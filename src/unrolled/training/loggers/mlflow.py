@@ -5,7 +5,8 @@ import os
 from pathlib import Path
 from typing import Any
 
-from lightning.pytorch.loggers import MLFlowLogger
+from lightning.pytorch.loggers import Logger, MLFlowLogger
+from lightning.pytorch.loggers.logger import DummyLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from unrolled.errors import UserError
@@ -24,12 +25,15 @@ class ContinuedMLflow(MLFlowLogger):
         """Keep those of the first start."""
 
 
-def mlflow_logger(*, folder: str, experiment: str, name: str, group: str | None, resume: bool) -> MLFlowLogger:
+def mlflow_logger(*, folder: str, experiment: str, name: str, group: str | None, resume: bool) -> Logger:
     """An MLflow run on the server of MLFLOW_TRACKING_URI, or in ``folder``/mlflow.db where there is none.
 
+    Of several processes only the first has it: all would make the tables of one database at once.
     ``resume``: continue the folder's MLflow run, if it has one. UserError: the package is not installed; that run is
     not on this server.
     """
+    if getattr(rank_zero_only, "rank", 0) != 0:
+        return DummyLogger()
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before the import; a run tells nobody about itself
     here = Path(os.path.abspath(folder))
     place = {
@@ -49,8 +53,7 @@ def mlflow_logger(*, folder: str, experiment: str, name: str, group: str | None,
         logger = kind(experiment_name=experiment, run_name=called, tags=tags, run_id=earlier, **place)  # type: ignore[arg-type]
     except ModuleNotFoundError as problem:
         raise UserError('logger=mlflow is not installed: pip install "unrolled[mlflow]"') from problem
-    if getattr(rank_zero_only, "rank", 0) == 0:
-        write_text(here / RUN, f"{_begun(logger, earlier, place['tracking_uri'])}\n")
+    write_text(here / RUN, f"{_begun(logger, earlier, place['tracking_uri'])}\n")
     return logger
 
 
