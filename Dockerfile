@@ -1,6 +1,6 @@
 # unrolled on CPUs (docs/install.md#docker):
 #   docker build -t unrolled .
-#   docker run --rm -it -v "$PWD/outputs:/work/outputs" --user "$(id -u):$(id -g)" unrolled train data=demo
+#   docker run --rm -it -v "$PWD/outputs:/unrolled/outputs" --user "$(id -u):$(id -g)" unrolled train data=demo
 FROM python:3.12-slim
 
 # PyTorch's CPU build first, in a layer of its own: it is most of the image, and seldom changes
@@ -12,9 +12,9 @@ COPY conf /source/conf
 COPY src /source/src
 RUN python -m pip install --no-cache-dir "/source[sweep]" && rm -r /source
 
-# runs are written to /work/outputs, by whatever user the container has
-RUN mkdir -p /work/outputs && chmod -R a+rwx /work
-WORKDIR /work
-ENV HOME=/work MPLCONFIGDIR=/tmp/matplotlib
+# runs are written to /unrolled/outputs, by whatever user the container has
+RUN mkdir -p /unrolled/outputs && chmod -R a+rwx /unrolled
+WORKDIR /unrolled
+ENV HOME=/unrolled MPLCONFIGDIR=/tmp/matplotlib
 ENTRYPOINT ["unrolled"]
 CMD ["--help"]

@@ -60,7 +60,7 @@ def test_every_step_is_one_that_is_known_here():
 
 @pytest.mark.skipif(not os.environ.get("UNROLLED_DOCKERFILE"), reason="takes minutes: UNROLLED_DOCKERFILE=1 runs it")
 def test_its_steps_make_an_environment_that_trains(tmp_path):
-    """All steps in their order; /source and /work are folders here, and python is a fresh environment's."""
+    """All steps in their order; /source and /unrolled are folders here, and python is a fresh environment's."""
     subprocess.run([sys.executable, "-m", "venv", tmp_path / "env"], check=True)
     inside = {
         **os.environ,
@@ -69,7 +69,7 @@ def test_its_steps_make_an_environment_that_trains(tmp_path):
     }
     where: Path = tmp_path
     for step, rest in STEPS:
-        rest = re.sub(r"(?<![\w.])/(source|work)\b", rf"{tmp_path}/\1", rest)
+        rest = re.sub(r"(?<![\w.])/(source|unrolled)\b", rf"{tmp_path}/\1", rest)
         if step == "RUN":
             subprocess.run(["bash", "-euc", rest], cwd=where, env=inside, check=True)
         elif step == "COPY":
@@ -86,4 +86,4 @@ def test_its_steps_make_an_environment_that_trains(tmp_path):
             command = json.loads(rest)
     small = ["data=demo", "data.demo.pairs=200", "trainer.max_epochs=1", "hydra.run.dir=outputs/run"]
     subprocess.run([*command, "train", *small], cwd=where, env=inside, check=True)
-    assert json.loads((tmp_path / "work/outputs/run/results.json").read_text())["status"] == "completed"
+    assert json.loads((tmp_path / "unrolled/outputs/run/results.json").read_text())["status"] == "completed"
