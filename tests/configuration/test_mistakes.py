@@ -2,8 +2,12 @@
 
 import errno
 
-from hydra.errors import MissingConfigException
+import pytest
+from hydra.errors import InstantiationException, MissingConfigException
+from hydra.utils import instantiate
+from omegaconf import OmegaConf
 
+from unrolled.configuration.build import build_data, build_tokenizer
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.errors import UserError
 
@@ -12,6 +16,26 @@ def test_a_launcher_that_is_not_installed_names_its_extra():
     missing = MissingConfigException("In 'hydra/launcher/slurm': Could not find 'hydra/launcher/submitit_slurm'", None)
     said = 'hydra/launcher=submitit_slurm is not installed: pip install "unrolled[slurm]"'
     assert users_mistake(missing) == said
+
+
+NOWHERE = {"_target_": "no.such.Class"}
+
+
+@pytest.mark.parametrize(
+    ("build", "config", "place"),
+    [
+        (build_data, {"data": {"module": NOWHERE}}, "data.module."),
+        (build_data, {"data": {"module": NOWHERE | {"tokenizer": {"_target_": "builtins.dict"}}}}, "data.module."),
+        (build_data, {"data": {"module": {"tokenizer": "${tokenizer}"}}, "tokenizer": NOWHERE}, "tokenizer."),
+        (build_tokenizer, {"target": NOWHERE, "_target_": "builtins.dict"}, "target."),
+        (build_tokenizer, {"target": {"_target_": "builtins.dict"}, **NOWHERE}, ""),
+        (instantiate, NOWHERE, ""),
+    ],
+)
+def test_a_class_that_is_not_there_is_named_with_its_place_as_far_as_there_is_one(build, config, place):
+    with pytest.raises(InstantiationException) as problem:
+        build(OmegaConf.create(config))
+    assert users_mistake(problem.value) == f"{place}_target_: no.such.Class: name a class that can be imported"
 
 
 def test_what_the_system_refuses_is_said_with_the_file_and_what_we_broke_is_not():

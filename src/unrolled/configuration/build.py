@@ -50,9 +50,11 @@ def build_data(config: DictConfig) -> DataModule:
     """The data module of ``config``."""
     if "tokenizer" not in config.data.module:
         return instantiate(config.data.module)
-    others = resolved(config.data.module)
-    tokenizer = others.pop("tokenizer")
-    return instantiate(others, _partial_=True)(tokenizer=build_tokenizer(tokenizer))
+    tokenizer = build_tokenizer(config.data.module.tokenizer)
+    others = config.data.module.copy()  # still in its place, which a message names
+    with open_dict(others):
+        del others["tokenizer"]
+    return instantiate(others, _partial_=True)(tokenizer=tokenizer)
 
 
 def build_tokenizer(node: Mapping[str, Any]) -> TokenizerChoice | PerSide:
@@ -60,8 +62,10 @@ def build_tokenizer(node: Mapping[str, Any]) -> TokenizerChoice | PerSide:
     sides = {side: instantiate(node[side]) for side in SIDES if side in node}
     if len(sides) == len(SIDES):
         return PerSide(**sides)
+    if not sides:
+        return instantiate(node)
     choice = instantiate({name: value for name, value in node.items() if name not in SIDES})
-    return PerSide(**({"source": choice, "target": choice} | sides)) if sides else choice
+    return PerSide(**({"source": choice, "target": choice} | sides))
 
 
 def build_model(config: DictConfig, *, source_vocabulary: int | None, target_vocabulary: int) -> nn.Module:

@@ -15,7 +15,7 @@ from unrolled.errors import UserError, nearest
 # errors of the system, each with the file that it is about
 NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR}
 NOT_OURS |= {errno.ENOENT, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
-NO_CLASS = r"(?s)(?:Error locating target|Expected a callable target, got) '([^']*)'.*full_key: (\S+)"
+NO_CLASS = r"(?s)(?:Error locating target|Expected a callable target, got) '([^']*)'(?:.*full_key: (\S+))?"
 NO_NAME = "Config group override must be a string or a list"
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PLUGINS = {"joblib": "sweep", "submitit_slurm": "slurm", "submitit_local": "slurm"}  # Hydra's, and our extra for each
@@ -33,7 +33,7 @@ def users_mistake(problem: BaseException) -> str | None:
     if isinstance(problem, TypeError | InstantiationException) and (changed := _changed(str(problem))):
         return changed
     if isinstance(problem, InstantiationException) and (match := re.match(NO_CLASS, str(problem))):
-        return f"{match[2]}._target_: {match[1]}: name a class that can be imported"
+        return f"{f'{match[2]}.' if match[2] else ''}_target_: {match[1]}: name a class that can be imported"
     if isinstance(problem, ValueError) and str(problem).startswith(NO_NAME):
         return f"{' '.join(_not_named())}: a choice is a name, such as model=cgru"
     if isinstance(problem, HydraException | OmegaConfBaseException) and not isinstance(problem, InstantiationException):
