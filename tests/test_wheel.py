@@ -112,9 +112,11 @@ def test_the_command_trains_resumes_reproduces_and_translates_anywhere(installed
     assert said.startswith("python -m unrolled translate: run=... is missing")
 
 
-def test_jobs_of_a_sweep_in_processes_of_their_own(call, tmp_path):
+def test_jobs_of_a_sweep_in_processes_of_their_own(installed, tmp_path):
+    """From a fresh interpreter: a copy of one that has used joblib would wait for processes that it does not have."""
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher")
-    call("unrolled train -m hydra/launcher=joblib sweep.dir=sweep seed=1", *SMALL)
+    sweep = ["-m", "hydra/launcher=joblib", "sweep.dir=sweep", "seed=1"]
+    done([installed / "unrolled", "train", *sweep, *SMALL], tmp_path, OMP_NUM_THREADS="1")
     (run,) = (tmp_path / "sweep").glob("*/results.json")
     assert results(run.parent)["status"] == "completed"
 

@@ -7,8 +7,7 @@ import pickle
 import numpy as np
 import pytest
 from support.reference_dl4mt import Reference, checkpoint
-from support.scripts import ROOT, call_script
-from support.transcripts import commands, replay
+from support.scripts import call_script
 
 from unrolled.configuration.values import read_config
 from unrolled.inspection import record
@@ -215,17 +214,3 @@ def test_a_second_pickled_copy_of_the_weights_is_not_opened(tmp_path):
     write(tmp_path, checkpoint(), zipped_params=np.array([Harm()]))
     assert call_script("import_weights.py", *IMPORT, "to=run", cwd=tmp_path).status == 0
     assert not (tmp_path / "harm").exists()
-
-
-@pytest.mark.slow
-def test_the_first_transcript_of_the_museum(tmp_path):
-    """Words for word; docs/museum.md has the checkpoint of this seed, and the first three pairs."""
-    folder = tmp_path / "here"
-    folder.mkdir()
-    write(folder, lively(3))
-    for name, of_docs in {"s.json": "en.json", "t.json": "de.json"}.items():
-        (folder / name).rename(folder / of_docs)
-    for name, lines in {"in.en": SOURCES[:3], "in.de": TARGETS[:3]}.items():
-        (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    (folder / "src").symlink_to(ROOT / "src")
-    assert replay(commands("museum.md"), folder, tmp_path / "shell", {}) == 5

@@ -92,7 +92,6 @@ MISTAKES = [
     ("score.py", ["run=.", "source=one.talp", "target=one.talp", "detail=all"], ["detail=all", "tokens"]),
     ("sample.py", ["run=."], ["config.yaml"]),
     ("sample.py", ["run=.", "number=0"], ["number=0"]),
-    ("sample.py", ["run=.", "search=beam"], ["search=sampling"]),
     ("translate.py", ["run=.", "search=bean"], ["did you mean beam?"]),
 ]
 

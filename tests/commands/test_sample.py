@@ -9,3 +9,9 @@ def test_a_language_model_is_sampled_from(language_model, tmp_path):
     assert len(done.stdout.splitlines()) == 7
     again = call_script("sample.py", *options, cwd=tmp_path)
     assert again.stdout == done.stdout
+
+
+def test_a_search_that_does_not_draw_is_refused(language_model, tmp_path):
+    done = call_script("sample.py", f"run={language_model}", "search=beam", cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    assert "search=sampling" in done.stderr

@@ -47,7 +47,8 @@ def evaluated(translator: TrainedTranslator, first: str, config: DictConfig) -> 
         words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
         results[f"bleu, source of {words} ({sentences} sentences)"] = bleu
     shown = shown_lines(config.pictures, len(sources))
-    name = f"{run.name}-seed{run.seed}, best checkpoint"
+    trained_here = "name" in run  # and not imported
+    name = f"{run.name}-seed{run.seed}, best checkpoint" if trained_here else Path(first).resolve().name
     draw = partial(save_alignments, Path(first), config.split, shown, formats=formats, run=name)
     chosen = [sources[line] for line in shown]
     draw(translator.attend(chosen, [hypotheses[line] for line in shown]))

@@ -49,7 +49,7 @@ def drawn(monkeypatch):
     def attend(model, source_tokenizer, target_tokenizer, sources, targets, **_):
         return [(source, target_tokenizer.decode(ids)) for source, ids in zip(sources, targets, strict=True)]
 
-    def save(folder, split, lines, pairs, links=None):
+    def save(folder, split, lines, pairs, links=None, **_):
         calls.drawn.append((split, list(lines), pairs, links))
         return [Path(folder, f"{split}-{line}{'-reference' if links else ''}") for line in lines]
 
