@@ -44,6 +44,7 @@ def test_the_installed_command(here):
 
 def test_the_example_package(here):
     """The console of docs/own-parts.md; pip's part is done before."""
+    pytest.importorskip("tensorboard")
     install(ROOT / "examples" / "own_attention", here[0] / "site")
     transcript = commands("own-parts.md")
     pip = [typed for typed, _ in transcript if typed.startswith("pip ")]
