@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from unrolled.errors import UserError
+from unrolled.errors import Numbers, UserError, check
 
 SPLITS = ("test", "val", "train")  # in the order in which they are drawn
 PATIENCE = 2000  # draws without a new sentence, after which there are no more
@@ -18,6 +18,21 @@ class Pair:
     source: list[str]
     target: list[str]
     links: list[tuple[int, int]]
+
+
+def check_options(
+    where: str, options: object, ranges: Mapping[str, Numbers], ordered: Iterable[tuple[str, str]]
+) -> None:
+    """UserError: a number of ``options`` outside its range, or a pair of ``ordered`` whose second is below the first.
+
+    where: the options' place in the configuration, for messages.
+    """
+    for name, allowed in ranges.items():
+        check(f"{where}.{name}", getattr(options, name), allowed)
+    for least, most in ordered:
+        if getattr(options, most) < getattr(options, least):
+            what = f"{where}.{most}={getattr(options, most)} is below {where}.{least}={getattr(options, least)}"
+            raise UserError(f"{what}: raise it")
 
 
 def distinct_pairs(

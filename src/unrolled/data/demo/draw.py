@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from unrolled.data.demo.sentence import fill, templates
-from unrolled.data.generated import Pair, distinct_pairs
-from unrolled.errors import Numbers, check
+from unrolled.data.generated import Pair, check_options, distinct_pairs
+from unrolled.errors import Numbers
 
 PAIRS = Numbers(least=1, most=10**7, whole=True)
 
@@ -26,9 +26,8 @@ class DemoOptions:
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
-        for name in ("pairs", "validation_pairs", "test_pairs"):
-            check(f"data.demo.{name}", getattr(self, name), PAIRS)
-        check("data.demo.seed", self.seed, Numbers(least=0, most=2**63, whole=True))
+        sizes = dict.fromkeys(("pairs", "validation_pairs", "test_pairs"), PAIRS)
+        check_options("data.demo", self, sizes | {"seed": Numbers(least=0, most=2**63, whole=True)}, [])
 
 
 def draw(options: DemoOptions) -> Iterator[tuple[str, Pair]]:

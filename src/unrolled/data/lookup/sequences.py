@@ -15,8 +15,8 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unrolled.data.generated import Pair, distinct_pairs
-from unrolled.errors import Numbers, UserError, check, check_choice
+from unrolled.data.generated import Pair, check_options, distinct_pairs
+from unrolled.errors import Numbers, check_choice
 
 FORMS = ("forward", "reversed", "noisy")
 PAIRS = Numbers(least=1, most=10**7, whole=True)
@@ -60,12 +60,8 @@ class LookupOptions:
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
-        for name, allowed in RANGES.items():
-            check(f"data.lookup.{name}", getattr(self, name), allowed)
-        for least, most in (("min_tables", "max_tables"), ("test_min_tables", "test_max_tables")):
-            if getattr(self, most) < getattr(self, least):
-                what = f"data.lookup.{most}={getattr(self, most)} is below data.lookup.{least}={getattr(self, least)}"
-                raise UserError(f"{what}: raise it")
+        ordered = [("min_tables", "max_tables"), ("test_min_tables", "test_max_tables")]
+        check_options("data.lookup", self, RANGES, ordered)
         check_choice("data.lookup.form", self.form, FORMS)
 
 

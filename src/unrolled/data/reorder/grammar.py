@@ -8,10 +8,10 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unrolled.data.generated import SPLITS, Pair, distinct_pairs
+from unrolled.data.generated import SPLITS, Pair, check_options, distinct_pairs
 from unrolled.data.reorder.tree import SHORTEST, Phrase, grow
 from unrolled.data.reorder.words import SMALLEST, Word, invent
-from unrolled.errors import Numbers, UserError, check, check_choice
+from unrolled.errors import Numbers, UserError, check_choice
 
 Order = dict[str, tuple[str, ...]]
 
@@ -96,14 +96,11 @@ class Grammar:
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
-        for name, allowed in RANGES.items():
-            check(f"data.grammar.{name}", getattr(self, name), allowed)
-        for split in ("train", "test"):
-            least, most, _ = self.lengths(split)
-            if most < least:
-                names = ("min_length", "max_length") if split == "train" else ("test_min_length", "test_max_length")
-                what = f"data.grammar.{names[1]}={most} is below data.grammar.{names[0]}={least}"
-                raise UserError(f"{what}: raise it")
+        check_options("data.grammar", self, RANGES, [("min_length", "max_length")])
+        least, most, _ = self.lengths("test")
+        if most < least:
+            what = f"data.grammar.test_max_length={most} is below data.grammar.test_min_length={least}"
+            raise UserError(f"{what}: raise it")
         check_choice("data.grammar.reordering", self.reordering, ORDERS)
 
     def lengths(self, split: str) -> tuple[int, int, int]:
