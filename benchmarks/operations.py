@@ -5,8 +5,9 @@ and products that an implementation repeats are its own loss. Element-wise funct
 product needs two of the same size, one for its input and one for its weight, so training takes 3 x forward.
 
 Letters: N_s source tokens and N_t target tokens with </s>, N_st sum over sentences of (source tokens x target tokens),
-B sentences; E embedding, H encoder size of one direction, C = 2H annotation, D decoder, A attention, K coverage size,
-V target vocabulary. Every function counts one part of the forward pass of one batch.
+B sentences; E embedding, H encoder size of one direction, C = 2H annotation, D decoder, A attention, K coverage size or
+filters, W positions that a filter covers, V target vocabulary. Every function counts one part of the forward pass of
+one batch.
 """
 
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from unrolled.models import attention as mechanisms
 from unrolled.models import decoder as decoders
 from unrolled.models import readout as readouts
 from unrolled.models.encoder import BidirectionalGRU
+from unrolled.models.extrapolating_attention import ExtrapolatingLocationAttention
+from unrolled.models.location_attention import LocationAttention
 from unrolled.models.translator import Translator
 
 TRAINING = 3
@@ -82,7 +85,8 @@ def cell_operations(cell: nn.Module) -> int:
 def keys(attention: nn.Module | None, model: Translator, n: Tokens) -> int:
     """What is projected once a sentence: keys, and s_0."""
     count = n.sentences * linear(model.decoder.initial)
-    # bahdanau: 2 N_s C A; gru_att, gru_att_pooled: 2 N_s C 3A; general: 2 N_s C D; dot: none
+    # bahdanau, location, location_extrapolating: 2 N_s C A; gru_att, gru_att_pooled: 2 N_s C 3A; general: 2 N_s C D;
+    # dot: none
     if attention is not None and not isinstance(attention, mechanisms.DotAttention):
         count += n.source * linear(attention.keys)
     # coverage, besides: 2 N_s C 3K
@@ -129,6 +133,13 @@ def attending(attention: nn.Module | None, model: Translator, n: Tokens) -> int:
             pairs = [attention.coverage, attention.energy, attention.update_weight]
             pairs += [attention.recurrent_gates, attention.recurrent]
             return context + n.target * target + n.pairs * sum(linear(layer) for layer in pairs)
+        case LocationAttention():  # 2 N_t D A + 2 N_st (W K + K A + A)
+            pairs = [attention.filters, attention.features, attention.energy]
+            return context + n.target * linear(attention.query) + n.pairs * sum(linear(layer) for layer in pairs)
+        case ExtrapolatingLocationAttention():  # 2 N_t (2 D A + A 3A + A 3A + 4A + D) + 2 N_st (A + 1)
+            target = [attention.query, attention.input, attention.mean, attention.deviation, attention.mixture]
+            target = sum(linear(layer) for layer in target) + cell_operations(attention.walk)
+            return context + n.target * target + n.pairs * (linear(attention.energy) + 2)  # a_i = sum_j alpha_ij p_j
     raise TypeError(f"no operations are counted for {type(attention).__name__}")
 
 

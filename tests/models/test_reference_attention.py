@@ -37,7 +37,7 @@ def test_attention_follows_its_equations(name):
                 np.testing.assert_allclose(memory.squeeze(), np.squeeze(memories[row]), rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("name", ["gru_att", "gru_att_pooled", "coverage", "location"])
+@pytest.mark.parametrize("name", ["gru_att", "gru_att_pooled", "coverage", "location", "location_extrapolating"])
 def test_attention_with_memory_remembers(name):
     attention = randomise(ATTENTIONS[name](query_size=D, annotation_size=D).double())
     torch.manual_seed(6)

@@ -50,6 +50,10 @@ def attention(name, module):
     p |= {"W_a": array(module.query.weight), "U_a": array(module.keys.weight), "b_a": array(module.keys.bias)}
     if name == "location":
         p |= {"V_a": array(module.features.weight), "F": array(module.filters.weight)}
+    if name == "location_extrapolating":
+        p |= {"W_l": array(module.input.weight), "b_l": array(module.input.bias), "gru": cell("gru", module.walk)}
+        for symbol, layer in (("rho", module.mean), ("sigma", module.deviation), ("m", module.mixture)):
+            p |= {f"W_{symbol}": array(layer.weight), f"b_{symbol}": array(layer.bias)}
     if name == "coverage":
         p["V_a"] = array(module.coverage.weight)
         # one matrix over the concatenated input [alpha; h; s]
