@@ -144,7 +144,9 @@ def target(snapshot: dict, line: int = 0, name: str = "reference") -> dict:
 def matrix(snapshot: dict, line: int = 0, name: str = "reference", what: str = "weights") -> np.ndarray:
     """What the record holds, ``(T, S)``."""
     found = target(snapshot, line, name)
-    return record.values(found[what], (len(found["pieces"]), len(snapshot["sentences"][line]["source"])))
+    return record.values(
+        (found | found["gates"])[what], (len(found["pieces"]), len(snapshot["sentences"][line]["source"]))
+    )
 
 
 def write_made_up(path: Path, *names: str, sources: list[list[str]], targets: list[list[str]], steps=(1,), weight=1.0):
@@ -286,6 +288,34 @@ def test_norms_of_the_memory_are_shaded_from_least_to_greatest(shown, snapshots)
     assert (shown.shades() != weights).any()
     assert shown.shades().min() == 0
     assert shown.one(".scale").text.split() == ["memory", "norm", f"{norms.min():.2f}", f"{norms.max():.2f}"]
+
+
+def test_gates_are_shaded_from_least_to_greatest(shown, snapshots):
+    assert shown.texts("#shade label") == ["Weights", "Memory norm", "Reset gate", "Update gate"]
+    seen = []
+    for name in ("reset", "update"):
+        shown.choose(f"gate-{name}")
+        gate = matrix(snapshots[2], what=name)
+        assert (np.diff(shown.shades().flatten()[np.argsort(gate, axis=None)]) >= 0).all()
+        assert shown.one(".scale").text.split() == [name, "gate", f"{gate.min():.2f}", f"{gate.max():.2f}"]
+        seen.append(shown.shades())
+        shown.point(shown.cell(1, 2))
+        assert shown.said()[0].split(" · ")[3:] == [f"{name} gate {gate[2, 1]:.2f}"]
+        shown.leave()
+    assert (seen[0] != seen[1]).any()
+
+
+def test_a_record_of_an_earlier_version_has_no_gates(browser, tmp_path, snapshots):
+    older = json.loads(json.dumps(snapshots[2:3]))
+    for sentence in older[0]["sentences"]:
+        for each in sentence["targets"].values():
+            del each["gates"]
+    write_page(tmp_path / "x.html", [Shown("older", older)])
+    page = browser.open(tmp_path / "x.html")
+    assert page.texts("#shade label") == ["Weights", "Memory norm"]
+    page.point(page.cell(0, 0))
+    assert "gate" not in page.said()[0]
+    assert browser.complaints() == []
 
 
 PATHS = "return [...document.querySelectorAll('path.weight')].map((path) => VALUE)"

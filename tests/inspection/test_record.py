@@ -50,7 +50,14 @@ def test_a_target_has_pieces_weights_norms_and_links():
     assert record.values(found["memory"], (2, 3)).round(1).tolist() == [[0, 1, 2], [3, 4, 2]]
     assert found["links"] == [[0, 0, 0], [1, 0, 1]]
     plain = record.target(pair._replace(memory_norms=None), "x", None)
-    assert (plain["memory"], plain["links"]) == (None, None)
+    assert (plain["memory"], plain["gates"], plain["links"]) == (None, {}, None)
+
+
+def test_a_gate_is_the_mean_over_its_units():
+    gate = torch.tensor([[[0.0, 1.0], [0.2, 0.4]]])
+    pair = AttendedPair(["a", "</s>"], ["</s>"], torch.ones(1, 2), [0], [], gates={"update": gate})
+    stored = record.target(pair, "", None)["gates"]
+    np.testing.assert_allclose(record.values(stored["update"], (1, 2)), [[0.5, 0.3]], atol=1 / 509)
 
 
 def test_validation_comes_before_test_and_earlier_steps_first(tmp_path):

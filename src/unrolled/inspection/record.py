@@ -4,9 +4,10 @@ Letters: T target pieces, S source pieces, including </s> at the end.
 
 A snapshot is {run, split, step, epoch, metrics, sentences}, identified by split and step. A sentence is {line, text,
 source, targets}: the number of its line from 1, the source as text and in pieces, and two targets, the `reference` and
-the model's `translation`, both read by forced decoding. A target is {text, pieces, weights, memory, links}: the weights
-``(T, S)`` as stored by `matrix`; the norms of the attention's memory, or null; known links [source piece, target piece,
-1 if sure or 0 if possible], or null.
+the model's `translation`, both read by forced decoding. A target is {text, pieces, weights, memory, gates, links}: the
+weights ``(T, S)`` as stored by `matrix`; the norms of the attention's memory, or null; by name, the mean of each of
+its gates over the units; known links [source piece, target piece, 1 if sure or 0 if possible], or null. Records of
+earlier versions have no gates.
 """
 
 import base64
@@ -55,6 +56,7 @@ def target(pair: "AttendedPair", text: str, alignment: Alignment | None) -> dict
         "pieces": pair.target,
         "weights": matrix(pair.weights.numpy(), 1.0),
         "memory": None if norms is None else matrix(norms, round(float(norms.max(initial=0.0)), 6)),
+        "gates": {name: matrix(gate.mean(dim=-1).numpy(), 1.0) for name, gate in (pair.gates or {}).items()},
         "links": None if alignment is None else _links(*alignment),
     }
 
@@ -96,7 +98,8 @@ def _check(snapshot: dict[str, Any]) -> None:
         for one in sentence.get("targets", {}).values():
             _is(one["text"], str)
             shape = len(_texts(one["pieces"])), len(source)
-            for stored in (one["weights"], one["memory"]):
+            gates = _is(one.get("gates", {}), dict)
+            for stored in (one["weights"], one["memory"], *gates.values()):
                 if stored is not None:
                     _is(stored["largest"], float, int)
                     values(stored, shape)

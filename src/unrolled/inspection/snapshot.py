@@ -17,8 +17,8 @@ def add_snapshot(
     """Record where ``translator`` looks in the first sentences, as step 0 of the run ``folder``, and write its page."""
     sources, references = sources[:SENTENCES], references[:SENTENCES]
     outputs = [best for best, *_ in translator.translations(sources)]
-    read = translator.attend(sources, references)
-    translated = translator.attend(sources, [output.hypothesis.tokens for output in outputs])
+    read = translator.attend(sources, references, inside=True)
+    translated = translator.attend(sources, [output.hypothesis.tokens for output in outputs], inside=True)
     sentences = [
         {
             "line": number,

@@ -90,6 +90,8 @@ def test_weights_are_shares_and_norms_are_positive(snapshots):
                 norms = record.values(target["memory"], shape)
                 assert norms.max() == pytest.approx(target["memory"]["largest"])
                 assert norms.min() > 0
+                for gate in ("reset", "update"):
+                    assert 0 < record.values(target["gates"][gate], shape).mean() < 1
 
 
 def test_the_test_s_snapshot_is_what_the_written_weights_do(snapshots, data, trained):

@@ -4,6 +4,9 @@ const SPLITS = { val: "validation", test: "test" };
 const VIEWS = { matrix: "Matrix", links: "Links" };
 const TARGETS = { reference: "Reference", translation: "Translation" };
 const SHADES = { weights: "Weights", memory: "Memory norm" };
+for (const name of GATES) SHADES[gate(name)] = `${name[0].toUpperCase()}${name.slice(1)} gate`;
+const CALLED = { weights: "weight", memory: "memory norm" };
+for (const name of GATES) CALLED[gate(name)] = `${name} gate`;
 const NO_MEMORY = "No memory";
 const SCALES = { one: "1", greatest: "Greatest weight" };
 let playing = null;
@@ -55,14 +58,15 @@ function drawSentences() {
 }
 
 function drawControls(looks, all) {
-  const remembers = looks.some((panel) => panel.memory);
-  if (!remembers) state.shade = "weights";
+  const has = (shade) => looks.some((panel) => panel.shades && panel.shades[shade]);
+  if (!has(state.shade)) state.shade = "weights";
   for (const input of document.querySelectorAll("input[type=radio]")) {
     input.checked = state[input.name] === input.value;
+    if (input.name !== "shade" || input.value === "weights") continue;
+    input.disabled = !has(input.value);
     if (input.value === "memory") {
-      input.disabled = !remembers;
-      input.title = remembers ? "" : "this attention carries no memory from step to step";
-      input.nextSibling.textContent = remembers ? SHADES.memory : NO_MEMORY;
+      input.title = input.disabled ? "this attention carries no memory from step to step" : "";
+      input.nextSibling.textContent = input.disabled ? NO_MEMORY : SHADES.memory;
     }
   }
   document.body.dataset.view = state.view;

@@ -23,18 +23,19 @@ readRamps();
 
 function drawMatrix(panel) {
   const { source, pieces, bar, picture } = panel;
-  const shade = state.shade === "memory" && panel.memory ? "memory" : "weights";
-  const { levels } = panel[shade];
-  // the shade of a weight is the same everywhere, unless the reader wants to see small ones; norms vary little, so
-  // their scale is that of this matrix
+  const shade = panel.shades[state.shade] ? state.shade : "weights";
+  const kind = shade === "weights" ? "weights" : "memory"; // its colours
+  const { levels } = panel.shades[shade];
+  // the shade of a weight is the same everywhere, unless the reader wants to see small ones; norms and gates vary
+  // little, so their scale is that of this matrix
   const most = Math.max(...levels, 1);
-  const ends = shade === "memory" ? [Math.min(...levels), most] : [0, state.scale === "greatest" ? most : 255];
+  const ends = kind === "memory" ? [Math.min(...levels), most] : [0, state.scale === "greatest" ? most : 255];
   const tone = (level) => Math.round((255 * (level - ends[0])) / Math.max(1, ends[1] - ends[0]));
   const columns = source.map((piece) => make("th", { scope: "col", children: [shown(piece)] }));
   const rows = pieces.map((piece) => make("th", { scope: "row", children: [shown(piece)] }));
   const cells = pieces.map((_, j) => source.map((_, i) => {
     const cell = make("td", { tabIndex: -1 });
-    cell.style.backgroundColor = RAMPS[shade][tone(levels[j * source.length + i])];
+    cell.style.backgroundColor = RAMPS[kind][tone(levels[j * source.length + i])];
     return cell;
   }));
   for (const [i, j, sure] of panel.links) cells[j][i].className = sure ? "sure" : "possible";
@@ -49,10 +50,9 @@ function drawMatrix(panel) {
   fit(box, picture.clientWidth, columns, rows);
   if (cells.length) cells[0][0].tabIndex = 0;
 
-  const [least, greatest] = ends.map((level) => number({ ...panel[shade], levels: [level] }, 0));
-  const name = shade === "weights" ? "weight" : "memory norm";
-  const scale = [`${name} ${least}`, make("i"), greatest];
-  bar.prepend(make("span", { classes: `scale ${shade}`, children: scale }));
+  const [least, greatest] = ends.map((level) => number({ ...panel.shades[shade], levels: [level] }, 0));
+  const scale = [`${CALLED[shade]} ${least}`, make("i"), greatest];
+  bar.prepend(make("span", { classes: `scale ${kind}`, children: scale }));
 
   const place = (element) => {
     const cell = element.closest("tbody td");

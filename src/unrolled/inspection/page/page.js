@@ -89,8 +89,11 @@ function say(panel, i, j) {
   }
   const place = j * source.length + i;
   const parts = [piece(source[i]), " → ", piece(pieces[j])];
-  parts.push(" · weight ", make("b", { text: number(panel.weights, place) }));
-  if (panel.memory) parts.push(" · memory norm ", make("b", { text: number(panel.memory, place) }));
+  for (const [shade, values] of Object.entries(panel.shades)) {
+    // a second line would move what is pointed at
+    if (GATES.map(gate).includes(shade) && shade !== state.shade) continue;
+    parts.push(` · ${CALLED[shade]} `, make("b", { text: number(values, place) }));
+  }
   const link = panel.links.find(([from, to]) => from === i && to === j);
   if (link) parts.push(` · ${link[2] ? "known link" : "possible link"}`);
   readout.replaceChildren(...parts);

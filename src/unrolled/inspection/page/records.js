@@ -15,6 +15,13 @@ function matrix(stored) {
   return { levels, largest: stored.largest };
 }
 
+/** What the gate of that name is called among the shades, which are weights, memory and gates. */
+const gate = (name) => `gate-${name}`;
+
+/** The names of all gates of any run. */
+const GATES = [...new Set(RUNS.flatMap((run) => run.snapshots).flatMap((snapshot) => snapshot.sentences)
+  .flatMap((sentence) => Object.values(sentence.targets)).flatMap((target) => Object.keys(target.gates || {})))];
+
 /** A number as precise as a byte is. */
 function number(matrix, place) {
   const value = (matrix.levels[place] * matrix.largest) / 255;
@@ -46,8 +53,11 @@ function look(run, step) {
   const sentence = snapshot && snapshot.sentences[state.line];
   if (!sentence) return { run, snapshot, sentence: null };
   const target = sentence.targets[state.target];
+  const shades = { weights: matrix(target.weights) };
+  if (target.memory) shades.memory = matrix(target.memory);
+  for (const [name, stored] of Object.entries(target.gates || {})) shades[gate(name)] = matrix(stored);
   return {
-    run, snapshot, sentence, target, source: sentence.source, pieces: target.pieces,
-    weights: matrix(target.weights), memory: matrix(target.memory), links: target.links || [],
+    run, snapshot, sentence, target, source: sentence.source, pieces: target.pieces, shades, weights: shades.weights,
+    links: target.links || [],
   };
 }

@@ -80,6 +80,7 @@ class AttentionRecord(Callback):
             data.target_tokenizer.encode([s.reference for s in shown] + [s.translation for s in shown]),
             device=module.device,
             max_tokens=MAX_TOKENS,
+            inside=True,
         )
         return [
             {
