@@ -116,6 +116,14 @@ def test_figures_of_a_split_are_those_of_training_and_of_the_command(trained, tm
     assert f"{again['perplexity']:.4g}" in done.stdout
 
 
+def test_a_run_is_tried_without_its_memory(translator):
+    rows = translator.ablate(["freeze", "zero"], "val", "search=greedy")
+    assert list(dict.fromkeys(row["memory"] for row in rows)) == ["intact", "freeze", "zero"]
+    assert rows[0]["loss"] == pytest.approx(translator.evaluate("val", "search=greedy")["loss"])
+    assert rows == translator.ablate(["freeze", "zero"], "val", "search=greedy")
+    assert "memory-val.csv" in {path.name for path in translator.folder.iterdir()}
+
+
 def test_several_are_an_ensemble(translator, train_here, pairs):
     other = train_here(
         "attention=bahdanau", "tokenizer=word", "logger=csv", data=pairs, seed=2, **{"trainer.max_steps": 2}
@@ -146,6 +154,8 @@ def test_several_are_an_ensemble(translator, train_here, pairs):
         (lambda run: run.score("a", "b", context="text"), "context is for language models"),
         (lambda run: run.sample(), "draws nothing"),
         (lambda run: run.evaluate("dev"), "split=dev"),
+        (lambda run: run.ablate("nothing"), "memory=nothing is unknown"),
+        (lambda run: run.probe(), "probe=true: no links of the val split are known"),
         (lambda run: run.evaluate("test", "nbest=3"), "takes other options"),
         (lambda run: unrolled.load([]), "at least one"),
         (lambda run: unrolled.load("nowhere"), "there is no"),

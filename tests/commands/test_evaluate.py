@@ -1,5 +1,7 @@
 """evaluate.py as a user runs it: the figures of training again, from the run folder alone."""
 
+import csv
+
 import pytest
 from support.run_contents import sacrebleu, shown
 from support.scripts import call_script, results, train, write_pair
@@ -66,3 +68,45 @@ def test_evaluate_scores_alignment_files(tmp_path):
     assert shown(done.stdout, "aer") == pytest.approx(0.4)
     assert shown(done.stdout, "links") == 3
     assert done.stderr == ""
+
+
+def test_evaluate_tries_the_model_without_its_memory(moved):
+    folder, elsewhere = moved
+    done = call_script("evaluate.py", f"run={folder}", "memory=[zero,lag]", "search=greedy", cwd=elsewhere)
+    first, head, everything, *_ = done.stdout.splitlines()
+    assert (first, head.split()) == ("BLEU", ["source", "words", "sentences", "intact", "zero", "lag"])
+    with (folder / "memory-test.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [row["memory"] for row in rows if row["source_words"] == "all"] == ["intact", "zero", "lag"]
+    bleu, loss, aer = ({row["memory"]: float(row[name]) for row in rows} for name in ("bleu", "loss", "aer"))
+    assert everything.split() == ["all", "11", *(f"{bleu[name]:.2f}" for name in ("intact", "zero", "lag"))]
+    assert loss["intact"] == pytest.approx(results(folder)["test/loss"], rel=1e-4)
+    assert aer["intact"] == pytest.approx(results(folder)["test/aer"])
+    assert len(set(loss.values())) == 3
+
+
+def test_evaluate_refuses_memories_that_there_are_not(moved, language_model):
+    folder, elsewhere = moved
+    for given, said in {
+        "memory=zeros": "memory=zeros is unknown; did you mean zero?",
+        "memory=[lag,lag]": "memory=lag,lag: name each of zero, freeze, shuffle, lag at most once, or memory=all alone",
+    }.items():
+        done = call_script("evaluate.py", f"run={folder}", given, cwd=elsewhere)
+        assert (done.status, done.stderr) == (2, f"evaluate.py: {said}\n")
+    assert call_script("evaluate.py", f"run={language_model}", "memory=all", cwd=elsewhere).status == 2
+
+
+def test_evaluate_reads_off_the_memory_which_words_are_translated(moved):
+    folder, elsewhere = moved
+    done = call_script("evaluate.py", f"run={folder}", "probe=true", cwd=elsewhere)
+    assert done.stdout.splitlines()[0].split("  ")[0] == "AUC"
+    with (folder / "probe-test.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    everything = rows[0]
+    by_distance = [int(row["examples"]) for row in rows if row["by"] == "distance"]
+    assert sum(by_distance) == int(everything["examples"]) > 300
+    assert 0 < float(everything["translated"]) < 1
+    # even an attention that has learnt little counts how often it was asked; labels without sense teach nothing
+    assert float(everything["memory"]) > 0.75
+    assert float(everything["place"]) > 0.75
+    assert abs(float(everything["shuffled labels"]) - 0.5) < 0.25

@@ -151,6 +151,24 @@ class TrainedRun:
         """
         raise self._not_mine("has no such figures: load a translator")
 
+    def ablate(
+        self, memory: str | Sequence[str] = "all", split: str = "test", *options: str
+    ) -> Records[dict[str, Any]]:
+        """A translator's figures by source length without its attention's memory, and with a spoiled one.
+
+        memory: zero, freeze, shuffle, lag, several of them, or all; see `unrolled.models.ablation`. The first rows are
+        those of the model as it is. UserError: a language model, an attention that carries no memory.
+        """
+        raise self._not_mine("has no attention: load a translator")
+
+    def probe(self, split: str = "test", *options: str) -> Records[dict[str, Any]]:
+        """How well a linear probe reads off the memory of a translator's attention which source words are translated.
+
+        It is fitted to the validation set. UserError: a language model, an attention that carries no memory, data
+        without known links.
+        """
+        raise self._not_mine("has no attention: load a translator")
+
     # What becomes of it
 
     def average(self, which: str = "best", number: int = 5) -> Self:

@@ -153,6 +153,36 @@ class TranslatorRun(TrainedRun):
         with one_line(), self._trusting():
             return evaluated(searching(translator, settings), str(self.folders[0]), settings)
 
+    def ablate(self, memory: str | Sequence[str] = "all", split: str = "test", *options: str) -> Any:
+        """See `TrainedRun.ablate`."""
+        given = [option for option in self._given if option.partition(".")[0].partition("=")[0] not in NOT_OF_EVALUATE]
+        names = memory if isinstance(memory, str) else list(memory)
+        chosen = [*known(options, OF_EVALUATE, "evaluate"), *options_of({"split": split, "memory": names})]
+        return self.ablations_of(composed("evaluate", [*given, *chosen]))
+
+    def ablations_of(self, settings: DictConfig) -> Any:
+        """What evaluate.py shows with ``settings`` whose ``memory`` is not null."""
+        from unrolled.api.memory_ablations import memories_of, memory_ablations  # and sacreBLEU
+
+        memories_of(settings.memory)
+        translator = self.translator
+        with one_line(), self._trusting():
+            return memory_ablations(searching(translator, settings), str(self.folders[0]), settings)
+
+    def probe(self, split: str = "test", *options: str) -> Any:
+        """See `TrainedRun.probe`."""
+        given = [option for option in self._given if option.partition(".")[0].partition("=")[0] not in NOT_OF_EVALUATE]
+        chosen = [*known(options, OF_EVALUATE, "evaluate"), *options_of({"split": split, "probe": True})]
+        return self.probe_of(composed("evaluate", [*given, *chosen]))
+
+    def probe_of(self, settings: DictConfig) -> Any:
+        """What evaluate.py shows with ``settings`` whose ``probe`` is true."""
+        from unrolled.api.memory_probe import memory_probe
+
+        translator = self.translator
+        with one_line(), self._trusting():
+            return memory_probe(searching(translator, settings), str(self.folders[0]), settings)
+
     @property
     def _attends(self) -> bool:
         return all(member.model.attention is not None for member in self.translator.members)

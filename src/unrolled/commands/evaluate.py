@@ -2,6 +2,7 @@
 
 Usage:
     python src/evaluate.py run=RUN [split=val] [name=value ...]
+    python src/evaluate.py run=RUN memory=all | probe=true
     python src/evaluate.py alignments=FILE gold=FILE
 
 Examples:
@@ -9,8 +10,12 @@ Examples:
     python src/evaluate.py run='[RUN,RUN]' split=val search.beam_size=10
     python src/evaluate.py alignments=hyp.talp gold=gold.talp gold_base=1
 
-The second form is the alignment error rate of any two Pharaoh files.
+The second form is for a recurrent attention: figures by source length while its memory is spoiled,
+or what can be read off it. The third is the
+alignment error rate of any two Pharaoh files.
 """
+
+import sys
 
 from omegaconf import DictConfig
 
@@ -43,4 +48,16 @@ def evaluate_alignments(config: DictConfig) -> None:
 def evaluate_run(config: DictConfig) -> None:
     from unrolled.api.translator_run import TranslatorRun  # loads torch
 
-    show_results(TranslatorRun(config).figures_of(config))
+    run, tables = TranslatorRun(config), []
+    if config.memory is not None:
+        from unrolled.api import memory_ablations
+
+        tables.append(memory_ablations.shown(run.ablations_of(config)))
+    if config.probe:
+        from unrolled.api import memory_probe
+
+        tables.append(memory_probe.shown(run.probe_of(config)))
+    if tables:
+        sys.stdout.write("\n".join(tables))
+    else:
+        show_results(run.figures_of(config))

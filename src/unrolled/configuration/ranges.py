@@ -252,6 +252,7 @@ OPTIONS: dict[str, Allowed] = {
     "translate nbest": COUNT,
     "gold_base": Numbers(least=0, most=1, whole=True),
     "pictures": HowManyOrWhich(),
+    "probe": FLAG,
     "bleu_lowercase": FLAG,
     "restarts": Numbers(least=0, most=10**6, whole=True),
     "bootstrap": RESAMPLES,

@@ -1,0 +1,115 @@
+"""A translator's figures by source length while the memory of its attention is interfered with."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from omegaconf import DictConfig
+
+from unrolled.api.records import Records
+from unrolled.comparison.report import LENGTHS
+from unrolled.comparison.tables import comma_separated
+from unrolled.configuration.build import text_of
+from unrolled.configuration.values import read_config
+from unrolled.errors import UserError, check_choice
+from unrolled.files import write_text
+from unrolled.inference.scored_pieces import total
+from unrolled.inference.trained_translator import TrainedTranslator
+from unrolled.metrics.attention_counts import AttentionCounts
+from unrolled.metrics.bands import even_edges, run_statistics
+from unrolled.metrics.error_rates import errors_of_lines
+from unrolled.metrics.error_rates import total as total_errors
+from unrolled.metrics.translation_scores import bleu_of_statistics
+from unrolled.models.ablation import ABLATIONS, ablated, check_memory
+from unrolled.text.table import table
+
+ALL = "all"
+INTACT = "intact"
+"""What the rows of the model as it is have for memory."""
+TITLES = {"bleu": "BLEU", "word_error_rate": "word error rate, %", "loss": "loss, nats per target token", "aer": "AER"}
+
+
+def memories_of(chosen: Any) -> list[str]:
+    """The names that ``memory=`` gives: one, several, or all. UserError: one that there is not."""
+    names = [chosen] if isinstance(chosen, str) else list(chosen)
+    if names == [ALL]:
+        return list(ABLATIONS)
+    for name in names:
+        check_choice("memory", name, [*ABLATIONS, ALL])
+    if not names or len(set(names)) < len(names) or ALL in names:
+        raise UserError(
+            f"memory={','.join(names)}: name each of {', '.join(ABLATIONS)} at most once, or memory=all alone"
+        )
+    return names
+
+
+def memory_ablations(translator: TrainedTranslator, first: str, config: DictConfig) -> Records[dict[str, Any]]:
+    """A row for each memory, `INTACT` first, and each group of source lengths in words, all of them first.
+
+    config: of evaluate.py, with ``split`` and ``memory``. The rows are also in the run folder ``first``, whose data is
+    read, as memory-SPLIT.csv. UserError: a run whose attention has no memory.
+    """
+    names = memories_of(config.memory)
+    models = [member.model for member in translator.members]
+    for model in models:
+        check_memory(model, f"memory={','.join(names)}", positions="shuffle" in names)
+    run, text = read_config(first), text_of(first)
+    sources, references = text.sources(config.split), text.references(config.split)
+    gold = text.gold(config.split)
+    symbols = run.data.get("symbols")
+    scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}
+    groups = groups_by_length([len(source.split()) for source in sources])
+    rows = []
+    for name in (INTACT, *names):
+        with ablated(models, name) if name in ABLATIONS else ablated([], name):
+            hypotheses = translator.translate(sources)
+            scored = translator.score(sources, references)
+            pairs = None if gold is None else translator.attend(sources, references)
+        (statistics,) = run_statistics([hypotheses], references, **scoring)
+        errors = None if symbols is None else errors_of_lines(hypotheses, references, symbols)
+        for words, lines in groups:
+            row = {"memory": name, "source_words": words, "sentences": len(lines)}
+            row["bleu"] = bleu_of_statistics(statistics[lines].sum(axis=0))
+            if errors is not None:
+                row["word_error_rate"] = total_errors([errors[line] for line in lines]).word_error_rate
+            row["loss"] = total([scored[line] for line in lines]).loss
+            if gold is not None and pairs is not None:
+                counts = AttentionCounts()
+                for line in lines:
+                    pair = pairs[line]
+                    counts.add(pair.weights.numpy(), pair.source_words, pair.target_words, gold[line])
+                row["aer"] = counts.figures()["aer"]
+            rows.append(row)
+    write_text(Path(first) / f"memory-{config.split}.csv", comma_separated(rows))
+    return Records(rows)
+
+
+def shown(rows: Sequence[dict[str, Any]]) -> str:
+    """A table for each figure: a line for each group of lengths, a column for each memory."""
+    by_place = {(row["source_words"], row["memory"]): row for row in rows}
+    lengths, memories = (list(dict.fromkeys(place[part] for place in by_place)) for part in (0, 1))
+    tables = []
+    for figure, title in TITLES.items():
+        if figure not in rows[0]:
+            continue
+        lines = [["source words", "sentences", *memories]]
+        for words in lengths:
+            of_words = [by_place[words, memory] for memory in memories]
+            cells = [f"{row[figure]:.{2 if figure == 'bleu' else 3}f}" for row in of_words]
+            lines.append([words, f"{of_words[0]['sentences']:,}", *cells])
+        tables.append(f"{title}\n{table(lines)}")
+    return "\n".join(tables)
+
+
+def groups_by_length(lengths: Sequence[int]) -> list[tuple[str, list[int]]]:
+    """Of all lines, and of those with so many words: what to call them, and which they are."""
+    edges = even_edges(lengths, LENGTHS)
+    place = np.searchsorted(edges, lengths, side="right") - 1
+    groups = [(ALL, list(range(len(lengths))))]
+    for number, low in enumerate(edges):
+        last = edges[number + 1] - 1 if number + 1 < len(edges) else None
+        name = f"{low} or more" if last is None else f"{low}" if last == low else f"{low} to {last}"
+        lines = np.flatnonzero(place == number).tolist()
+        groups += [(name, lines)] * bool(lines)
+    return groups

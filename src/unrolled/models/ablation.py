@@ -1,0 +1,184 @@
+"""Attention whose memory is interfered with while a trained model is used, to see what the model needs it for.
+
+The contract and the letters are those of `attention.py`; X is the size of a position's memory. Each class wraps any
+attention with a memory: where the wrapped one would read v_{i-1}, which it returned in the step before, it reads
+something else. What it returns is the next v, so that the memory is made from what was read.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from typing_extensions import override
+
+from unrolled.errors import UserError
+from unrolled.models.attention import Attention, Nested
+from unrolled.models.state import map_state
+from unrolled.models.translator import Translator
+from unrolled.text.tokens import EOS
+
+SEED = 1
+"""Of the permutations."""
+
+
+class Ablated(nn.Module):
+    """The contract of `Attention`, around an ``attention``; for trained models, hence no choice of attention=."""
+
+    def __init__(self, attention: Attention) -> None:
+        super().__init__()
+        self.attention = attention
+
+    def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """As the attention."""
+        return self.attention.prepare(annotations, valid)
+
+    def start(self, prepared: Nested) -> Nested:
+        """As the attention."""
+        return self.attention.start(prepared)
+
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """``(N, Q)`` -> context ``(N, C)``, weights ``(N, S)``, the next state."""
+        raise NotImplementedError
+
+    def kernel(self, prepared: Nested, state: Nested) -> None:
+        """None: the fast backward passes know nothing of this."""
+
+    def gates(self, query: Tensor, prepared: Nested, state: Nested, weights: Tensor) -> dict[str, Tensor]:
+        """None are shown."""
+        return {}
+
+
+class ZeroMemory(Ablated):
+    """Step i reads 0."""
+
+    @override
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """The state is what the attention returned, and not read."""
+        return self.attention.step(query, prepared, map_state(torch.zeros_like, state))
+
+
+class FrozenMemory(Ablated):
+    """Step i reads v_1, what the first step returned; that one reads v_0."""
+
+    def start(self, prepared: Nested) -> Nested:
+        """v_0, and whether the first step is done ``(B,)``: no."""
+        memory = self.attention.start(prepared)
+        first = next(_tensors(memory))
+        return (*memory, first.new_zeros(len(first), dtype=torch.bool))
+
+    @override
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """The state is v_1, or v_0 before it, and whether the first step is done ``(N,)``."""
+        *memory, done = state
+        context, weights, following = self.attention.step(query, prepared, tuple(memory))
+        return context, weights, (*_chosen(done, tuple(memory), following), torch.ones_like(done))
+
+
+class ShuffledMemory(Ablated):
+    """Step i reads at position j what belongs to another position: v_{i-1, p(j)}.
+
+    p runs through all real positions of the sentence in one cycle, so that none keeps its own; it depends on their
+    number alone, and is the same at every step. Padding, and a memory that belongs to no position, stay as they are.
+    """
+
+    def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
+        """What the attention prepares, and p ``(B, S)``."""
+        return (self.attention.prepare(annotations, valid), cycles(valid))
+
+    def start(self, prepared: Nested) -> Nested:
+        """As the attention."""
+        return self.attention.start(prepared[0])
+
+    @override
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """The state is what the attention returned."""
+        inner, cycle = prepared
+        each = cycle.repeat_interleave(len(query) // len(cycle), dim=0)  # (N, S)
+        exchanged = map_state(lambda v: v.take_along_dim(each.unsqueeze(2), 1) if v.dim() == 3 else v, state)
+        return self.attention.step(query, inner, exchanged)
+
+
+class LaggingMemory(Ablated):
+    """Step i reads v_{i-2}, one step late; the first two steps read v_0."""
+
+    def start(self, prepared: Nested) -> Nested:
+        """v_0 twice."""
+        memory = self.attention.start(prepared)
+        return (*memory, *memory)
+
+    @override
+    def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
+        """The state is v_{i-2}, v_{i-1}."""
+        half = len(state) // 2
+        context, weights, following = self.attention.step(query, prepared, state[:half])
+        return context, weights, (*state[half:], *following)
+
+
+ABLATIONS: dict[str, type[Ablated]] = {
+    "zero": ZeroMemory,
+    "freeze": FrozenMemory,
+    "shuffle": ShuffledMemory,
+    "lag": LaggingMemory,
+}
+
+
+@contextmanager
+def ablated(models: Iterable[Translator], memory: str) -> Iterator[None]:
+    """Within it the attention of each of the ``models`` reads its memory as ``memory``, a name in `ABLATIONS`, says."""
+    changed: list[tuple[Any, Attention]] = []
+    try:
+        for model in models:
+            attention = model.attention
+            assert attention is not None, "see check_memory"
+            decoder: Any = model.decoder
+            changed.append((decoder, attention))
+            decoder.attention = ABLATIONS[memory](attention).train(attention.training)
+        yield
+    finally:
+        for decoder, attention in changed:
+            decoder.attention = attention
+
+
+@torch.no_grad()
+def check_memory(model: Translator, option: str, *, positions: bool) -> None:
+    """UserError unless the attention of ``model`` has a memory, and with ``positions`` one of source positions.
+
+    option: what needs it, for the message.
+    """
+    source = torch.tensor([[EOS]], device=model.source_embedding.weight.device)
+    tensors = list(_tensors(model.decoder.memory(model.decoder.start(*model.encode(source, torch.tensor([1]))))))
+    if model.attention is None or not tensors:
+        name = "no attention" if model.attention is None else type(model.attention).__name__
+        raise UserError(
+            f"{option}: this run has {name}, which carries no memory from step to step: name a run of an attention "
+            "with one, such as attention=gru_att"
+        )
+    if positions and all(tensor.dim() != 3 for tensor in tensors):
+        raise UserError(f"{option}: the memory of {type(model.attention).__name__} belongs to no source positions")
+
+
+def cycles(valid: Tensor) -> Tensor:
+    """For bool ``(B, S)``, p ``(B, S)`` of each sentence: its real positions in one cycle, padding in its place."""
+    places = torch.arange(valid.shape[1], device=valid.device).repeat(len(valid), 1)
+    for row, real in zip(places, valid, strict=True):
+        positions = real.nonzero().squeeze(1)
+        drawn = torch.randperm(len(positions), generator=torch.Generator().manual_seed(SEED)).to(valid.device)
+        row[positions[drawn]] = positions[drawn.roll(1)]
+    return places
+
+
+def _tensors(state: Any) -> Iterator[Tensor]:
+    if isinstance(state, Tensor):
+        yield state
+        return
+    for inner in state:
+        yield from _tensors(inner)
+
+
+def _chosen(done: Tensor, old: Any, new: Any) -> Any:
+    """The rows of the tensors of ``old`` where ``done (N,)``, else those of ``new``."""
+    if isinstance(old, Tensor):
+        return torch.where(done.reshape(-1, *[1] * (old.dim() - 1)), old, new)
+    return tuple(_chosen(done, before, after) for before, after in zip(old, new, strict=True))
