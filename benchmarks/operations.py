@@ -101,6 +101,9 @@ def recurrence(decoder: nn.Module, n: Tokens) -> int:
         return n.target * (cell_operations(decoder.rec1) + cell_operations(decoder.rec2))
     if isinstance(decoder, decoders.BahdanauDecoder):  # 2 N_t [(E + C) D + (D + D) gates D]
         combine = linear(decoder.combine_embedding) + linear(decoder.combine_context)
+        if decoder.input_feeding:  # 2 N_t (C + 2 D) D
+            feeding = decoder.attentional_context, decoder.attentional_state, decoder.combine_fed
+            combine += sum(linear(layer) for layer in feeding)
         return n.target * (combine + cell_operations(decoder.cell))
     if isinstance(decoder, decoders.RNNsearchDecoder):  # 2 N_t (E + D + C) 3D
         return n.target * (cell_operations(decoder.cell) + linear(decoder.context))

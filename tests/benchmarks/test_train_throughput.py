@@ -11,7 +11,7 @@ import torch
 from contestants import Contestant, plain
 from operations import training_operations
 from peer import JoeyNMT
-from support.small_models import COMBINATIONS, IDS, build
+from support.small_models import COMBINATIONS, IDS, build, fed
 from torch.utils.flop_counter import FlopCounterMode
 
 from unrolled.data.batch import make_batch
@@ -33,8 +33,16 @@ def batch_of(source_lengths, target_lengths):
 
 @pytest.mark.parametrize(("model", "attention", "cell"), COMBINATIONS, ids=IDS)
 def test_operations_are_those_that_torch_counts_without_padding(model, attention, cell):
+    check_operations(build(model, attention, cell))
+
+
+def test_operations_of_input_feeding_count():
+    check_operations(build("bahdanau", "bahdanau", decoder=fed()))
+
+
+def check_operations(model):
     batch = batch_of([22] * 3, [28] * 3)
-    contestant = Contestant("plain", build(model, attention, cell).float(), precision="fp32", device="cpu")
+    contestant = Contestant("plain", model.float(), precision="fp32", device="cpu")
     with FlopCounterMode(display=False) as counter:
         plain(contestant.model, batch, contestant.watch).backward()
     try:

@@ -19,6 +19,7 @@ from support.small_models import (
     T,
     batch_of,
     build,
+    fed,
     randomise,
     sizes_for,
     step_by_step,
@@ -93,7 +94,16 @@ def test_readout_follows_its_equations(name):
 @pytest.mark.parametrize(("name", "attention", "cell"), COMBINATIONS, ids=IDS)
 def test_translator_follows_its_equations_both_ways(name, attention, cell):
     symbols.require_equations(attention, name)
-    model = build(name, attention, cell, seed=15, encoder_layers=2).eval()
+    check_translator(build(name, attention, cell, seed=15, encoder_layers=2), name, attention, cell)
+
+
+@pytest.mark.parametrize(("attention", "cell"), [("bahdanau", "gru"), ("gru_att", "lstm")])
+def test_input_feeding_follows_its_equations_both_ways(attention, cell):
+    check_translator(build("bahdanau", attention, cell, seed=15, decoder=fed(cell)), "bahdanau", attention, cell)
+
+
+def check_translator(model, name, attention, cell):
+    model.eval()
     sources, targets = words(LENGTHS, SOURCE_WORDS), words([T] * B, TARGET_WORDS)
     forced, weights = teacher_forced(model, sources, targets)
     stepped, _ = step_by_step(model, torch.tensor(targets), model.start(batch_of(sources)))

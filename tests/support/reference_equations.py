@@ -233,14 +233,18 @@ def cgru(p, annotations, embeddings):
 
 
 def bahdanau_decoder(p, annotations, embeddings):
-    """Write-up: attention from s_{i-1}; k = ReLU(L1 [E y; c]); s_i = RNN(k, s_{i-1})."""
+    """Write-up: attention from s_{i-1}; k = ReLU(L1 [E y; c]); s_i = RNN(k, s_{i-1}).
+
+    With a W_c input feeding, Luong et al. 2015, eq 5: L1 also sees h~_{i-1}, h~_i = tanh(W_c [c_i; s_i]), h~_0 = 0.
+    """
     h = np.tanh(p["W_init"] @ (sum(annotations) / len(annotations)) + p["b_init"])
     state = (h, np.zeros_like(h))[: STATES[p["cell_name"]]]
-    memory, steps = NO_MEMORY, []
+    memory, steps, fed = NO_MEMORY, [], [np.zeros_like(h)] if "W_c" in p else []
     for y in embeddings:
         c, alpha, memory = p["attention"](state[0], annotations, memory)
-        k = np.maximum(0.0, p["L1"] @ np.concatenate([y, c]) + p["b_1"])
+        k = np.maximum(0.0, p["L1"] @ np.concatenate([y, c, *fed]) + p["b_1"])
         state = CELLS[p["cell_name"]](p["cell"], k, state)
+        fed = [np.tanh(p["W_c"] @ np.concatenate([c, state[0]]))] if fed else []
         steps.append((state[0], c, alpha))
     return steps
 

@@ -62,6 +62,11 @@ def sizes_for(attention):
     return D, ENCODER
 
 
+def fed(cell="gru"):
+    """The Bahdanau decoder with input feeding."""
+    return partial(decoder_of("bahdanau", cell), input_feeding=True)
+
+
 def decoder_of(model, cell="gru"):
     """The constructor of ``model``'s decoder, with ``cell`` where there is a choice."""
     decoder = PARTS[model]["decoder"]

@@ -31,4 +31,7 @@ def with_attention(attention: partial, model: str = "cgru") -> Subject:
 
 SUBJECTS = {name: with_cell(*combination) for name, combination in zip(IDS, COMBINATIONS, strict=True)}
 SUBJECTS |= {f"rnn_lm-{cell}": subject("rnn_lm", "none", cell=cell) for cell in CELLS}
+FED = subject("bahdanau", "gru_att")
+FED = replace(FED, model=partial(FED.model, decoder=partial(FED.model.keywords["decoder"], input_feeding=True)))
+SUBJECTS["bahdanau-gru_att-input_feeding"] = FED
 SUBJECTS["feedforward_lm"] = subject("feedforward_lm", "none")

@@ -89,6 +89,10 @@ def decoder(name, module, attention_name, cell_name):
         p |= {"rec1": cell("gru_reset_after", module.rec1), "rec2": cell("gru_reset_after", module.rec2)}
     if name == "bahdanau":
         parts = [array(module.combine_embedding.weight), array(module.combine_context.weight)]
+        if module.input_feeding:
+            parts.append(array(module.combine_fed.weight))
+            attentional = [array(module.attentional_context.weight), array(module.attentional_state.weight)]
+            p["W_c"] = np.concatenate(attentional, axis=1)
         p |= {"L1": np.concatenate(parts, axis=1), "b_1": array(module.combine_embedding.bias)}
         p |= {"cell": cell(cell_name, module.cell), "cell_name": cell_name}
     return p

@@ -58,22 +58,12 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor
     ``(N, S)``, ``(B, S, C)``, bool ``(B, S)`` -> context ``(N, C)``, weights ``(N, S)``. Every sentence needs one valid
     position. cGRU note eqs 6-7: alpha_ij = exp(e_ij) / sum_k exp(e_kj), c = sum_j alpha_ij h_j.
     """
-    weights = normalised(energies, valid)
-    return average(weights, annotations), weights
-
-
-def normalised(energies: Tensor, valid: Tensor) -> Tensor:
-    """The soft-max over the valid positions: ``(N, S)``, bool ``(B, S)`` -> weights ``(N, S)``, at least float32."""
     if energies.dtype.itemsize < 4:
         energies = energies.float()  # half precision would not sum to one
     energies = energies.unflatten(0, (valid.shape[0], -1))  # (B, K, S): K hypotheses of each sentence
-    return torch.softmax(energies.masked_fill(~valid.unsqueeze(1), float("-inf")), dim=-1).flatten(0, 1)
-
-
-def average(weights: Tensor, values: Tensor) -> Tensor:
-    """The sum of the values by their weights: ``(N, S)``, ``(B, S, X)`` -> ``(N, X)``."""
-    by_sentence = weights.to(values.dtype).unflatten(0, (values.shape[0], -1))
-    return torch.bmm(by_sentence, values).flatten(0, 1)
+    weights = torch.softmax(energies.masked_fill(~valid.unsqueeze(1), float("-inf")), dim=-1)
+    context = torch.bmm(weights.to(annotations.dtype), annotations)
+    return context.flatten(0, 1), weights.flatten(0, 1)
 
 
 def add(of_hypotheses: Tensor, of_sentences: Tensor) -> Tensor:

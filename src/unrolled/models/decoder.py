@@ -177,10 +177,19 @@ class BahdanauDecoder(Decoder):
     c_i = ATT(s_{i-1}, h), k = ReLU(L1 [E y_{i-1}; c_i]), s_i = RNN(k, s_{i-1}); the readout is softmax(L2 [s_i; c_i]).
     The RNN is any cell of ``cells.CELLS``. The write-up does not specify s_0: h_0 = tanh(W mean annotation), as in the
     cGRU; an LSTM's memory cell starts at 0.
+    ``input_feeding`` (Luong et al. 2015, section 3.3): the attentional vector of one step, h~_i = tanh(W_c [c_i; s_i])
+    (their eq 5), is an input of the next, k = ReLU(L1 [E y_{i-1}; c_i; h~_{i-1}]), h~_0 = 0.
     """
 
     def __init__(
-        self, *, embedding_size: int, annotation_size: int, size: int, attention: Attention | None, cell: str = "gru"
+        self,
+        *,
+        embedding_size: int,
+        annotation_size: int,
+        size: int,
+        attention: Attention | None,
+        cell: str = "gru",
+        input_feeding: bool = False,
     ) -> None:
         super().__init__()
         self.initial = nn.Linear(annotation_size, size)
@@ -189,16 +198,22 @@ class BahdanauDecoder(Decoder):
         self.combine_embedding = nn.Linear(embedding_size, size)
         self.combine_context = nn.Linear(annotation_size, size, bias=False)
         self.cell = make_cell(cell, input_size=size, hidden_size=size)
+        self.input_feeding = input_feeding
+        if input_feeding:
+            self.attentional_state = nn.Linear(size, size, bias=False)  # W_c [c; s] = W_c,c c + W_c,s s
+            self.attentional_context = nn.Linear(annotation_size, size, bias=False)
+            self.combine_fed = nn.Linear(size, size, bias=False)  # L1's columns for h~
 
     def start(self, annotations: Tensor, valid: Tensor) -> Nested:
-        """(prepared sentence, cell state, attention memory)."""
+        """(prepared sentence, cell state and with input feeding h~_0, attention memory)."""
         prepared = PerSentence(self.attention.prepare(annotations, valid))
         h = torch.tanh(self.initial(mean_annotation(annotations, valid))).to(self.initial.weight.dtype)
         _, *rest = self.cell.start(h, h.shape[0])
-        return (prepared, (h, *rest), self.attention.start(prepared))
+        fed = (torch.zeros_like(h),) if self.input_feeding else ()
+        return (prepared, (h, *rest, *fed), self.attention.start(prepared))
 
     def recurrent(self, state: Nested) -> tuple[Tensor, ...]:
-        """(s,), and an LSTM's memory cell."""
+        """(s,), an LSTM's memory cell, and h~ with input feeding."""
         _, cell_state, _ = state
         return tuple(cell_state)
 
@@ -217,17 +232,26 @@ class BahdanauDecoder(Decoder):
         # c_i = ATT(s_{i-1}, h)
         context, weights, memory = self.attention.step(cell_state[0], prepared, memory)
         context = context if given is None else read(context, given)
-        # k = ReLU(L1 [E y_{i-1}; c_i])
-        k = torch.relu(projected + self.combine_context(context))
+        # k = ReLU(L1 [E y_{i-1}; c_i]), or ReLU(L1 [E y_{i-1}; c_i; h~_{i-1}])
+        combined = projected + self.combine_context(context)
+        if self.input_feeding:
+            *cell_state, fed = cell_state
+            combined = combined + self.combine_fed(fed)
+        k = torch.relu(combined)
         # s_i = RNN(k, s_{i-1})
-        cell_state = self.cell.step(self.cell.project(k), cell_state)
-        return (cell_state[0], context), weights, (prepared, cell_state, memory)
+        cell_state = self.cell.step(self.cell.project(k), tuple(cell_state))
+        s = cell_state[0]
+        if self.input_feeding:
+            # h~_i = tanh(W_c [c_i; s_i])
+            fed = torch.tanh(self.attentional_context(context) + self.attentional_state(s)).to(fed.dtype)
+            cell_state = (*cell_state, fed)
+        return (s, context), weights, (prepared, cell_state, memory)
 
     @override
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
         prepared, cell_state, memory = state
         attention, cell = self.attention.kernel(prepared, memory), self.cell.kernel()
-        if attention is None or cell is None:
+        if attention is None or cell is None or self.input_feeding:
             return None
         combine = LinearKernel(self.combine_context.weight)
         project = LinearKernel(self.cell.input.weight, self.cell.input.bias)

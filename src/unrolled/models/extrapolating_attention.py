@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.nn.functional import softplus
 from typing_extensions import override
 
-from unrolled.models.attention import Attention, Nested, add, average, normalised
+from unrolled.models.attention import Attention, Nested, add
 from unrolled.models.cells import GRUResetBefore
 from unrolled.models.fast.squash import tanh
 
@@ -85,6 +85,17 @@ class ExtrapolatingLocationAttention(Attention):
         # sigma_i = (softplus(W_sigma w_i) + 0.27) / n
         deviation = softplus(self.deviation(w).to(words.dtype)).unflatten(0, (sentences, -1)).squeeze(-1)
         return inside + LEAK * (mu - inside), (deviation + LEAST_DEVIATION) / words
+
+
+def normalised(energies: Tensor, valid: Tensor) -> Tensor:
+    """The soft-max over the valid positions: ``(N, S)``, bool ``(B, S)`` -> weights ``(N, S)``, at least float32."""
+    energies = (energies.float() if energies.dtype.itemsize < 4 else energies).unflatten(0, (len(valid), -1))
+    return torch.softmax(energies.masked_fill(~valid.unsqueeze(1), float("-inf")), dim=-1).flatten(0, 1)
+
+
+def average(weights: Tensor, values: Tensor) -> Tensor:
+    """The sum of the values by their weights: ``(N, S)``, ``(B, S, X)`` -> ``(N, X)``."""
+    return torch.bmm(weights.to(values.dtype).unflatten(0, (len(values), -1)), values).flatten(0, 1)
 
 
 def soft_stairs(x: Tensor) -> Tensor:
