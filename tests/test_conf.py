@@ -43,6 +43,11 @@ def arguments(choice: str, folder: Path) -> list[str]:
         rows = "".join(f"{one}\t{other}\tN;SG\n" for one, other in zip(SENTENCES, SAETZE))
         (folder / "t.tsv").write_text(rows, encoding="utf-8")
         return [*TINY_MODEL, "data.columns.features=3", *(f"data.{split}={folder}/*.tsv" for split in text)]
+    if choice in ("scan_length", "nacs"):
+        for split in text:
+            for side, lines in (("in", SENTENCES), ("out", SAETZE)):
+                (folder / f"{split}.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
+        return [*TINY_MODEL, f"data.root={folder}"]
     if choice == "g2p":  # the data, and the experiment
         for split in ("train", "dev", "test"):
             (folder / f"ady_{split}.tsv").write_text("".join(f"{one}\ta b c\n" for one in SENTENCES), encoding="utf-8")

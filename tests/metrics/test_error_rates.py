@@ -72,4 +72,13 @@ def test_figures_by_length_and_by_feature():
     assert figures["word_error_rate, source of 4 to 6 letters (2 lines)"] == 50
     assert figures["word_error_rate, source of the feature SG (2 lines)"] == 50
     assert figures["word_error_rate, source of the feature V (2 lines)"] == 0
+    assert not any("target" in name for name in figures)
     assert not any("feature" in name for name in error_figures(sources, ["x"] * 3, ["x"] * 3, "word", None))
+
+
+def test_figures_of_long_references_by_their_length():
+    references = ["a " * 21, "a " * 30, "a " * 24, "a", "b"]
+    figures = error_figures(["x"] * 5, [references[0], "a", references[2], "a", "a"], references, "word", None)
+    assert figures["word_error_rate, target of 21 to 30 symbols (3 lines)"] == pytest.approx(100 / 3)
+    assert figures["word_error_rate, target of 1 to 10 symbols (2 lines)"] == 50
+    assert sum("target" in name for name in figures) == 2

@@ -9,6 +9,8 @@ from unrolled.text.features import features_of, text_of
 
 EDGES = (1, 4, 7, 10, 13)
 """The smallest lengths of the groups, in letters of the source."""
+SYMBOL_EDGES = (1, 11, 21, 31, 41, 51)
+"""The smallest lengths of the groups of long references, in symbols; shorter than the third they are one group."""
 
 
 def error_figures(
@@ -18,21 +20,29 @@ def error_figures(
     lines = errors_of_lines(hypotheses, references, symbols)
     whole = total(lines)
     figures = {"word_error_rate": whole.word_error_rate, "symbol_error_rate": whole.symbol_error_rate}
-    lengths = [len(cut(text_of(source), unit="grapheme", normalization="nfc")) for source in sources]
-    for low, high in zip(EDGES, (*(edge - 1 for edge in EDGES[1:]), math.inf), strict=True):
-        what = f"{low} letters or more" if math.isinf(high) else f"{low} to {high} letters"
-        figures |= _rate(what, [errors for errors, length in zip(lines, lengths, strict=True) if low <= length <= high])
+    letters = [len(cut(text_of(source), unit="grapheme", normalization="nfc")) for source in sources]
+    figures |= _by_length(lines, letters, EDGES, "source", "letters")
+    if any(errors.symbols >= SYMBOL_EDGES[2] for errors in lines):
+        figures |= _by_length(lines, [errors.symbols for errors in lines], SYMBOL_EDGES, "target", "symbols")
     if separator is not None:
         having: dict[str, list[Errors]] = {}
         for source, errors in zip(sources, lines, strict=True):
             for feature in {feature for feature, _ in features_of(source, separator)}:
                 having.setdefault(feature, []).append(errors)
         for feature in sorted(having):
-            figures |= _rate(f"the feature {feature}", having[feature])
+            figures |= _rate(f"source of the feature {feature}", having[feature])
+    return figures
+
+
+def _by_length(
+    lines: Sequence[Errors], lengths: Sequence[int], edges: Sequence[int], side: str, unit: str
+) -> dict[str, float]:
+    figures: dict[str, float] = {}
+    for low, high in zip(edges, (*(edge - 1 for edge in edges[1:]), math.inf), strict=True):
+        what = f"{side} of {low} {unit} or more" if math.isinf(high) else f"{side} of {low} to {high} {unit}"
+        figures |= _rate(what, [errors for errors, length in zip(lines, lengths, strict=True) if low <= length <= high])
     return figures
 
 
 def _rate(what: str, errors: Sequence[Errors]) -> dict[str, float]:
-    if not errors:
-        return {}
-    return {f"word_error_rate, source of {what} ({len(errors)} lines)": total(errors).word_error_rate}
+    return {f"word_error_rate, {what} ({len(errors)} lines)": total(errors).word_error_rate} if errors else {}
