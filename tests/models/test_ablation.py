@@ -13,11 +13,13 @@ from unrolled.search.beam import beam_search
 from unrolled.search.forced import score_words
 from unrolled.text.tokens import BOS, EOS
 
-REMEMBER = ["coverage", "gru_att", "gru_att_pooled", "location"]
+BY_POSITION = ["coverage", "gru_att", "gru_att_pooled", "location"]
+REMEMBER = [*BY_POSITION, "location_extrapolating"]
 MODELS = ["bahdanau", "cgru", "rnnsearch"]
 few = settings(max_examples=8, deadline=None, derandomize=True, database=None)
-every = pytest.mark.parametrize("memory", sorted(ABLATIONS))
-mechanisms = pytest.mark.parametrize("mechanism", REMEMBER)
+PAIRS = [(memory, name) for memory in ("freeze", "lag", "zero") for name in REMEMBER]
+PAIRS += [("shuffle", name) for name in BY_POSITION]
+every = pytest.mark.parametrize(("memory", "mechanism"), PAIRS)
 
 
 def read(memory, returned, lengths):
@@ -42,7 +44,6 @@ def read(memory, returned, lengths):
 
 
 @every
-@mechanisms
 @torch.no_grad()
 def test_each_step_reads_what_the_definition_says(memory, mechanism):
     model = build("cgru", mechanism, seed=4)
@@ -66,7 +67,6 @@ def test_each_step_reads_what_the_definition_says(memory, mechanism):
 
 
 @every
-@mechanisms
 @torch.no_grad()
 def test_an_ablation_changes_the_weights_once_there_is_something_to_remember(memory, mechanism):
     model = build("cgru", mechanism, seed=5)
@@ -82,11 +82,9 @@ def test_an_ablation_changes_the_weights_once_there_is_something_to_remember(mem
 @few
 @given(lengths=st.lists(st.integers(1, S), min_size=2, max_size=4), longer=st.integers(0, 3), data=st.data())
 @every
-@pytest.mark.parametrize("model_name", MODELS)
 @torch.no_grad()
-def test_padding_and_the_place_in_a_batch_change_nothing(memory, model_name, lengths, longer, data):
-    mechanism = data.draw(st.sampled_from(REMEMBER))
-    model = build(model_name, mechanism, seed=6)
+def test_padding_and_the_place_in_a_batch_change_nothing(memory, mechanism, lengths, longer, data):
+    model = build(data.draw(st.sampled_from(MODELS)), mechanism, seed=6)
     sources = words(lengths, SOURCE_WORDS)
     target_in = torch.tensor(words([4] * len(lengths), TARGET_WORDS, seed=3))
     order = data.draw(st.permutations(range(len(lengths))))
@@ -100,7 +98,6 @@ def test_padding_and_the_place_in_a_batch_change_nothing(memory, model_name, len
 
 
 @every
-@mechanisms
 def test_search_and_forced_scores_agree(memory, mechanism):
     """Whatever a beam does with its rows, and with packed weights: a hypothesis scores as in forced decoding."""
     model = build("cgru", mechanism, seed=7)
@@ -147,12 +144,9 @@ def test_rows_of_a_state_can_be_chosen():
 @pytest.mark.parametrize(("name", "mechanism"), [("cgru", "bahdanau"), ("encoder_decoder", "none")])
 def test_a_model_without_memory_is_refused(name, mechanism):
     with pytest.raises(UserError, match=r"memory=zero,lag: this run has .* carries no memory from step to step"):
-        check_memory(build(name, mechanism), "memory=zero,lag", positions=False)
+        check_memory(build(name, mechanism), "memory=zero,lag")
 
 
-def test_a_memory_without_positions_cannot_be_shuffled(monkeypatch):
-    model = build("cgru", "gru_att")
-    monkeypatch.setattr(model.attention, "start", lambda prepared: (prepared[0].new_zeros(1, 3),))
-    check_memory(model, "memory=zero", positions=False)
-    with pytest.raises(UserError, match="memory=shuffle: the memory of GRUAttention belongs to no source positions"):
-        check_memory(model, "memory=shuffle", positions=True)
+@pytest.mark.parametrize("mechanism", REMEMBER)
+def test_whether_a_memory_belongs_to_positions(mechanism):
+    assert check_memory(build("bahdanau", mechanism), "memory=all") == (mechanism in BY_POSITION)

@@ -25,6 +25,7 @@ from unrolled.models.ablation import ABLATIONS, ablated, check_memory
 from unrolled.text.table import table
 
 ALL = "all"
+SHUFFLE = "shuffle"
 INTACT = "intact"
 """What the rows of the model as it is have for memory."""
 TITLES = {"bleu": "BLEU", "word_error_rate": "word error rate, %", "loss": "loss, nats per target token", "aer": "AER"}
@@ -52,8 +53,11 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
     """
     names = memories_of(config.memory)
     models = [member.model for member in translator.members]
-    for model in models:
-        check_memory(model, f"memory={','.join(names)}", positions="shuffle" in names)
+    by_position = [check_memory(model, f"memory={','.join(names)}") for model in models]
+    if SHUFFLE in names and not all(by_position):
+        if config.memory != ALL:
+            raise UserError(f"memory={SHUFFLE}: the memory of this attention belongs to no source positions: omit it")
+        names.remove(SHUFFLE)
     run, text = read_config(first), text_of(first)
     sources, references = text.sources(config.split), text.references(config.split)
     gold = text.gold(config.split)

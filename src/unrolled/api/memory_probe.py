@@ -41,7 +41,8 @@ def memory_probe(translator: TrainedTranslator, first: str, config: DictConfig) 
     """
     if len(translator.members) > 1:
         raise UserError("probe=true: several runs have a memory each: name one")
-    check_memory(translator.members[0].model, "probe=true", positions=True)
+    if not check_memory(translator.members[0].model, "probe=true"):
+        raise UserError("probe=true: the memory of this run's attention belongs to no source positions")
     text = text_of(first)
     for split in ("val", config.split):
         if text.gold(split) is None:

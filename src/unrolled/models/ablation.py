@@ -142,10 +142,10 @@ def ablated(models: Iterable[Translator], memory: str) -> Iterator[None]:
 
 
 @torch.no_grad()
-def check_memory(model: Translator, option: str, *, positions: bool) -> None:
-    """UserError unless the attention of ``model`` has a memory, and with ``positions`` one of source positions.
+def check_memory(model: Translator, option: str) -> bool:
+    """Whether the memory of ``model``'s attention belongs to source positions, at least in part.
 
-    option: what needs it, for the message.
+    UserError: it has none; ``option``: what needs one, for the message.
     """
     source = torch.tensor([[EOS]], device=model.source_embedding.weight.device)
     tensors = list(_tensors(model.decoder.memory(model.decoder.start(*model.encode(source, torch.tensor([1]))))))
@@ -155,8 +155,7 @@ def check_memory(model: Translator, option: str, *, positions: bool) -> None:
             f"{option}: this run has {name}, which carries no memory from step to step: name a run of an attention "
             "with one, such as attention=gru_att"
         )
-    if positions and all(tensor.dim() != 3 for tensor in tensors):
-        raise UserError(f"{option}: the memory of {type(model.attention).__name__} belongs to no source positions")
+    return any(tensor.dim() == 3 for tensor in tensors)
 
 
 def cycles(valid: Tensor) -> Tensor:
