@@ -76,9 +76,13 @@ def test_figures_by_length_and_by_feature():
     assert not any("feature" in name for name in error_figures(sources, ["x"] * 3, ["x"] * 3, "word", None))
 
 
-def test_figures_of_long_references_by_their_length():
-    references = ["a " * 21, "a " * 30, "a " * 24, "a", "b"]
-    figures = error_figures(["x"] * 5, [references[0], "a", references[2], "a", "a"], references, "word", None)
-    assert figures["word_error_rate, target of 21 to 30 symbols (3 lines)"] == pytest.approx(100 / 3)
-    assert figures["word_error_rate, target of 1 to 10 symbols (2 lines)"] == 50
-    assert sum("target" in name for name in figures) == 2
+def test_figures_by_the_length_of_references_in_words():
+    references = [" ".join("a" * words) for words in (6, 7, 8) for _ in range(10)]
+    hypotheses = [*references[:19], "a", *(["b"] * 10)]
+    figures = error_figures(references, hypotheses, references, "word", None)
+    found = {name: figure for name, figure in figures.items() if "target" in name}
+    assert found == {
+        "word_error_rate, target of 6 words (10 lines)": 0,
+        "word_error_rate, target of 7 words (10 lines)": 10,
+        "word_error_rate, target of 8 words or more (10 lines)": 100,
+    }

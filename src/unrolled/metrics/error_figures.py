@@ -3,14 +3,15 @@
 import math
 from collections.abc import Sequence
 
+from unrolled.metrics.bands import even_edges
 from unrolled.metrics.error_rates import Errors, errors_of_lines, total
 from unrolled.text.characters import cut
 from unrolled.text.features import features_of, text_of
 
 EDGES = (1, 4, 7, 10, 13)
 """The smallest lengths of the groups, in letters of the source."""
-SYMBOL_EDGES = (1, 11, 21, 31, 41, 51)
-"""The smallest lengths of the groups of long references, in symbols; shorter than the third they are one group."""
+WIDTHS = (1, 2, 5, 10, 20)
+"""Of the groups of references, in words: the smallest that makes no more than about eight."""
 
 
 def error_figures(
@@ -20,10 +21,13 @@ def error_figures(
     lines = errors_of_lines(hypotheses, references, symbols)
     whole = total(lines)
     figures = {"word_error_rate": whole.word_error_rate, "symbol_error_rate": whole.symbol_error_rate}
+    if not lines:
+        return figures
     letters = [len(cut(text_of(source), unit="grapheme", normalization="nfc")) for source in sources]
     figures |= _by_length(lines, letters, EDGES, "source", "letters")
-    if any(errors.symbols >= SYMBOL_EDGES[2] for errors in lines):
-        figures |= _by_length(lines, [errors.symbols for errors in lines], SYMBOL_EDGES, "target", "symbols")
+    if symbols == "word":
+        words = [errors.symbols for errors in lines]
+        figures |= _by_length(lines, words, [int(edge) for edge in even_edges(words, WIDTHS)], "target", "words")
     if separator is not None:
         having: dict[str, list[Errors]] = {}
         for source, errors in zip(sources, lines, strict=True):
@@ -39,7 +43,8 @@ def _by_length(
 ) -> dict[str, float]:
     figures: dict[str, float] = {}
     for low, high in zip(edges, (*(edge - 1 for edge in edges[1:]), math.inf), strict=True):
-        what = f"{side} of {low} {unit} or more" if math.isinf(high) else f"{side} of {low} to {high} {unit}"
+        most = f"{low}" if low == high else f"{low} to {high}"
+        what = f"{side} of {low} {unit} or more" if math.isinf(high) else f"{side} of {most} {unit}"
         figures |= _rate(what, [errors for errors, length in zip(lines, lengths, strict=True) if low <= length <= high])
     return figures
 
