@@ -6,7 +6,7 @@ import pickle
 
 import numpy as np
 import pytest
-from support.reference_dl4mt import Reference, checkpoint
+from support.reference_dl4mt import Reference, checkpoint, lively
 from support.scripts import call_script
 
 from unrolled.configuration.values import read_config
@@ -28,17 +28,6 @@ def write(folder, parameters, letters="st", **more):
         (folder / f"{name}.json").write_text(json.dumps(ids), encoding="utf-8")
     for name, lines in (("source", SOURCES), ("target", TARGETS)):
         (folder / name).write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-
-
-def lively(seed, **form):
-    """Parameters whose translations are neither empty nor endless: an output that tells words apart, and ends."""
-    parameters = checkpoint(seed, **form)
-    for name in ("decoder_Wc", "decoder_Wcx", "decoder_W", "decoder_Wx", "ff_logit_prev_W"):
-        parameters[name] *= 3
-    if "ff_logit_W" in parameters:
-        parameters["ff_logit_W"] *= 4
-    parameters["ff_logit_b"][0] += 1
-    return parameters
 
 
 @pytest.fixture(params=[{}, {"constant": "decoder_c_att", "tied": True}], ids=["dl4mt", "Nematus"])

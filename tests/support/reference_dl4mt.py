@@ -116,3 +116,14 @@ class Reference:
             if not live:
                 break
         return max(ended or cut, key=lambda one: one[0])
+
+
+def lively(seed, **form):
+    """Parameters whose translations are neither empty nor endless: an output that tells words apart, and ends."""
+    parameters = checkpoint(seed, **form)
+    for name in ("decoder_Wc", "decoder_Wcx", "decoder_W", "decoder_Wx", "ff_logit_prev_W"):
+        parameters[name] *= 3
+    if "ff_logit_W" in parameters:
+        parameters["ff_logit_W"] *= 4
+    parameters["ff_logit_b"][0] += 1
+    return parameters

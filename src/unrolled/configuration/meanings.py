@@ -201,8 +201,8 @@ def _choices(
     for group in sorted(choices, key=lambda group: (places.get(group.partition("/")[0], len(paths)), group)):
         chosen = choices[group]
         path = f"{group}/{chosen}"
-        if group.startswith("hydra/") and not heads.get(path):
-            continue
+        if (group.startswith("hydra/") and not heads.get(path)) or group.partition("@")[2] in choices:
+            continue  # validation_search=beam chooses search@validation_search, too
         offered = sorted(loader.get_group_options(group))
         part = parts.get(path) or "_global_"
         part = group.partition("/")[0] if part == "_global_" else part
