@@ -27,6 +27,10 @@ PROGRAMS = {
         "import torch._dynamo.eval_frame as part; assert torch._dynamo.eval_frame is part;"
         "assert torch._dynamo.OptimizedModule is part.OptimizedModule; assert part.__spec__.origin"
     ),
+    "its configuration, which takes no attribute, comes first": (
+        "import torch._dynamo.config as part; assert torch._dynamo.config is part;"
+        "from torch._dynamo.utils import config as used; assert used is part; assert part.__spec__.origin"
+    ),
     "a second time changes nothing": "before = torch._dynamo; postpone(); assert torch._dynamo is before",
 }
 

@@ -49,8 +49,9 @@ class _BeforeParts(MetaPathFinder, Loader):
             _load(module)
             part = sys.modules.get(fullname)
             if part is not None:  # the import continues by its specification
-                part.__spec__ = ModuleSpec(fullname, self, loader_state=part.__spec__)
-                return part.__spec__
+                spec = ModuleSpec(fullname, self, loader_state=part.__spec__)
+                ModuleType.__setattr__(part, "__spec__", spec)  # torch._dynamo.config refuses the usual way
+                return spec
         return None
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
@@ -59,7 +60,7 @@ class _BeforeParts(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         """It has run."""
         assert module.__spec__ is not None
-        module.__spec__ = module.__spec__.loader_state
+        ModuleType.__setattr__(module, "__spec__", module.__spec__.loader_state)
 
 
 def _load(module: ModuleType) -> None:
