@@ -1,5 +1,6 @@
 """Running the project's scripts as a user does, for the end-to-end tests."""
 
+import copy
 import io
 import json
 import os
@@ -10,12 +11,15 @@ import sys
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager, nullcontext, redirect_stderr, redirect_stdout
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
+import yaml
 from hydra._internal.hydra import Hydra
 from hydra.types import RunMode
+from omegaconf.grammar_parser import parse
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
@@ -55,6 +59,41 @@ def _mode(hydra: Hydra, config_name: str, overrides: list[str]) -> RunMode | Non
     return RunMode.MULTIRUN if {"sweep=optuna", "sweep=g2p"} & {*overrides} else None
 
 
+_load_yaml = yaml.load
+_parse = cache(parse)
+
+
+@cache
+def _loaded(text: str, loader: str) -> object:
+    from omegaconf._utils import get_yaml_loader
+
+    return _load_yaml(text, get_yaml_loader())
+
+
+def _load(stream: io.TextIOBase | str, Loader: type) -> object:
+    """What yaml.load returns; what OmegaConf has read before (each script reads conf/) is not parsed again."""
+    text = stream if isinstance(stream, str) else stream.read()
+    try:
+        if Loader.__name__ == "OmegaConfLoader":
+            return copy.deepcopy(_loaded(text, Loader.__name__))
+    except yaml.YAMLError:
+        pass
+    if not isinstance(stream, str):
+        stream.seek(0)  # the error is to name the file
+    return _load_yaml(stream, Loader)
+
+
+@contextmanager
+def _read_once() -> Iterator[None]:
+    """Configurations and their interpolations are parsed once in this process, not once a script."""
+    with (
+        patch("yaml.load", _load),
+        patch("omegaconf.base.parse", _parse),
+        patch("omegaconf._utils.parse", _parse),
+    ):
+        yield
+
+
 @contextmanager
 def without_drawings() -> Iterator[None]:
     """Training draws no curves and no heat maps, which take longer than all else of a tiny one."""
@@ -88,12 +127,14 @@ def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "",
         patch.dict(os.environ, {"NETRC": os.devnull, "UNROLLED_CACHE": str(cwd / "cache")}),
         nullcontext() if drawings else without_drawings(),
         patch.object(Hydra, "get_mode", _mode),
+        _read_once(),
         chdir(cwd),
         redirect_stdout(out),
         redirect_stderr(err),
     ):
         for name in [name for name in os.environ if name.startswith("WANDB")]:
             del os.environ[name]
+        os.environ["WANDB__SAVE_REQUIREMENTS"] = "false"  # it reads the metadata of all packages, every time
         try:
             runpy.run_path(sys.argv[0], run_name="__main__")
         except SystemExit as end:
