@@ -48,6 +48,27 @@ def test_attention_with_memory_remembers(name):
     assert (first - second).abs().max() > 1e-3
 
 
+@torch.no_grad()
+def test_a_walk_by_whole_words_does_not_drift():
+    """One word a step over 60 words, and back from the last one: the gates' small errors would add up to words."""
+    attention = ATTENTIONS["location_extrapolating"](query_size=D, annotation_size=D).double()
+    for parameter in attention.parameters():
+        parameter.zero_()
+    attention.mixture.bias.fill_(9.0)  # by location
+    attention.deviation.bias.fill_(-9.0)  # as sharply as it can
+    prepared = attention.prepare(torch.zeros(1, 60, D).double(), torch.ones(1, 60, dtype=torch.bool))
+    for step, keep, last, expected in ((1.0, 1.0, -1.0, range(1, 60)), (-1.0, 1.0, -1.0, range(58, -1, -1))):
+        state, found = attention.start(prepared), []
+        if step < 0:  # the last word first
+            attention.mean.bias.copy_(torch.tensor([0.0, -1.0, 1.0]))
+            _, _, state = attention.step(torch.zeros(1, D).double(), prepared, state)
+        attention.mean.bias.copy_(torch.tensor([step, keep, last]))
+        for _ in expected:
+            _, weights, state = attention.step(torch.zeros(1, D).double(), prepared, state)
+            found.append(int(weights.argmax()))
+        assert found == list(expected)
+
+
 def test_pooled_and_unpooled_memory_are_different_functions():
     torch.manual_seed(7)
     annotations, query = torch.randn(1, S, D, dtype=torch.float64), torch.randn(1, D, dtype=torch.float64)

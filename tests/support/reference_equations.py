@@ -163,7 +163,7 @@ def location_extrapolating(p, s, annotations, memory):
     whole = np.floor(step)
     step = whole + sigma(20.0 * (step - whole - 0.5))
     word = 1.0 / (n - 1) if n > 1 else 1.0
-    mu = step * word + sigma(of_previous) * mean_before + sigma(of_end)
+    mu = step * word + sigma(20.0 * of_previous) * mean_before + sigma(20.0 * of_end)
     mu = 0.01 * mu if mu < 0.0 else 1.0 + 0.01 * (mu - 1.0) if mu > 1.0 else mu
     (raw,) = p["W_sigma"] @ w + p["b_sigma"]
     deviation = (np.log(1.0 + np.exp(raw)) + 0.27) / n

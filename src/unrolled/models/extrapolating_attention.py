@@ -12,7 +12,7 @@ from unrolled.models.fast.squash import tanh
 LEAST_DEVIATION = 0.27
 """The smallest standard deviation of the location attention, in words: its nearest word then has all but 0.2%."""
 STEEPNESS = 20.0
-"""Of the stairs of `soft_stairs`."""
+"""Of the stairs of `soft_stairs`, and of the gates of the mean: with plain sigmoids it drifts in longer sentences."""
 LEAK = 0.01
 """The slope of the mean outside of the sentence."""
 
@@ -24,10 +24,11 @@ class ExtrapolatingLocationAttention(Attention):
     Content: gamma_ij = softmax_j(v_a^T tanh(W_a s + U_a h_j)).
     Location: lambda_ij ~ exp(-(p_j - mu_i)^2 / (2 sigma_i^2)), p_j = (j - 1) / (n - 1) from 0 to 1 in n source words.
     A GRU, reset before, follows the queries: w_i = GRU(ReLU(W_l s), w_{i-1}), w_0 = 0, and from it come
-    mu_i = clamp(stairs(rho_1) / (n - 1) + sigma(rho_2) a_{i-1} + sigma(rho_3)), (rho_1, rho_2, rho_3) = W_rho w_i,
-    where a_i = sum_j alpha_ij p_j is the mean position looked at, a_0 = 0: a whole number of words from there, from the
-    first word, or from the last one; and sigma_i = (softplus(W_sigma w_i) + 0.27) / n. We take
-    softplus where they have a ReLU, whose gradient can stay 0, and additive content attention where theirs multiplies.
+    mu_i = clamp(stairs(rho_1) / (n - 1) + gate(rho_2) a_{i-1} + gate(rho_3)), (rho_1, rho_2, rho_3) = W_rho w_i,
+    gate(x) = sigma(20 x), where a_i = sum_j alpha_ij p_j is the mean position looked at, a_0 = 0: so many whole words
+    from there, from the first word, or from the last one; and sigma_i = (softplus(W_sigma w_i) + 0.27) / n.
+    Three lines are ours: the gates are steep, so that they are nearly 0 or 1; softplus is for a ReLU, whose gradient
+    can stay 0; and content attention adds where theirs multiplies.
     """
 
     def __init__(self, *, query_size: int, annotation_size: int, size: int) -> None:
@@ -77,9 +78,9 @@ class ExtrapolatingLocationAttention(Attention):
         """mu_i and sigma_i ``(B, K)`` of K hypotheses from w ``(B K, A)``, a_{i-1} ``(B K, 1)`` and n ``(B, 1)``."""
         sentences = len(words)
         rho = self.mean(w).to(words.dtype).unflatten(0, (sentences, -1))
-        # mu_i = clamp(stairs(rho_1) / (n - 1) + sigma(rho_2) a_{i-1} + sigma(rho_3))
+        # mu_i = clamp(stairs(rho_1) / (n - 1) + gate(rho_2) a_{i-1} + gate(rho_3)), gate(x) = sigma(20 x)
         steps = soft_stairs(rho[..., 0]) / (words - 1).clamp(min=1)
-        kept, last = torch.sigmoid(rho[..., 1:]).unbind(-1)
+        kept, last = torch.sigmoid(STEEPNESS * rho[..., 1:]).unbind(-1)
         mu = steps + kept * looked_at.unflatten(0, (sentences, -1)).squeeze(-1) + last
         inside = mu.clamp(0, 1)
         # sigma_i = (softplus(W_sigma w_i) + 0.27) / n
