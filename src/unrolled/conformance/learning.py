@@ -18,6 +18,9 @@ from unrolled.models.translator import Translator
 
 NO_GRADIENT = 1e-12
 SAMPLE = Case((3, 5), 3)
+"""Large enough for every part to act: that nothing changes on less would not show that it never does."""
+UPDATE = Case((2, 3), 2)
+"""The size of what is trained on."""
 
 
 def gradients_are_right(subject: Subject) -> None:
@@ -223,17 +226,23 @@ def _everything(subject: Subject, dropout: float) -> list[Tensor]:
 
 def resumed_training_is_the_same(subject: Subject) -> None:
     """Training resumed from a checkpoint, of weights and optimizer, is that which was not interrupted."""
-    straight, _ = _trained(subject, seed=6, begin=0, end=4)
-    half, optimizer = _trained(subject, seed=6, begin=0, end=2)
+    for half in (1, 2):
+        _resumed_after(half, subject)
+
+
+def _resumed_after(half: int, subject: Subject) -> None:
+    straight, _ = _trained(subject, seed=6, begin=0, end=2 * half)
+    interrupted, optimizer = _trained(subject, seed=6, begin=0, end=half)
     file = io.BytesIO()
-    torch.save({"model": half.state_dict(), "optimizer": optimizer.state_dict()}, file)
+    torch.save({"model": interrupted.state_dict(), "optimizer": optimizer.state_dict()}, file)
     file.seek(0)
     checkpoint = torch.load(file, weights_only=True)
-    resumed, _ = _trained(subject, seed=7, begin=2, end=4, checkpoint=checkpoint)
+    resumed, _ = _trained(subject, seed=7, begin=half, end=2 * half, checkpoint=checkpoint)
+    ways = f"{2 * half} updates and for {half} + {half} from a checkpoint"
     for (name, one), other in zip(straight.state_dict().items(), resumed.state_dict().values(), strict=True):
-        check_same(f"{name}, trained for 4 updates and for 2 + 2 from a checkpoint,", one, other, SAMPLE)
-    one, other = (forced(model.eval(), SAMPLE.sources, SAMPLE.targets)[0] for model in (straight, resumed))
-    check_same("predictions after 4 updates and after 2 + 2 from a checkpoint", one, other, SAMPLE)
+        check_same(f"{name}, trained for {ways},", one, other, UPDATE)
+    one, other = (forced(model.eval(), UPDATE.sources, UPDATE.targets)[0] for model in (straight, resumed))
+    check_same(f"predictions of models trained for {ways}", one, other, UPDATE)
 
 
 def _trained(
@@ -246,7 +255,7 @@ def _trained(
         optimizer.load_state_dict(checkpoint["optimizer"])
     for update in range(begin, end):
         torch.manual_seed(update)
-        case = Case((2, 3), 2, seed=update)
+        case = UPDATE._replace(seed=update)
         log_probs, _ = forced(model, case.sources, case.targets)
         optimizer.zero_grad()
         (-log_probs[..., 5].mean()).backward()
