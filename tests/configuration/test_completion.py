@@ -24,6 +24,14 @@ def test_commands_come_first(completed):
     assert completed("unrolled ") == ["options", "train", "translate"]
 
 
+def test_fish_reads_a_word_a_line(monkeypatch, capsys):
+    for line, words in (("unrolled tr", ["options", "train"]), ("unrolled train model=cg", ["model=cgru"])):
+        monkeypatch.setattr(sys, "argv", ["unrolled"])
+        monkeypatch.setenv("COMP_LINE", line)
+        complete(["options", "train"], "query=fish")
+        assert capsys.readouterr().out.splitlines() == words
+
+
 def test_then_the_groups_choices_and_options_of_that_command(completed):
     assert completed("unrolled train model=") == [f"model={name}" for name in choices("model")]
     assert completed("unrolled train seed=2 model=cg") == ["model=cgru"]

@@ -23,7 +23,7 @@ def complete(commands: Sequence[str], request: str) -> None:
         line = os.environ.get("COMP_LINE", "")
         words = line.split(maxsplit=2)
         if len(words) < 2 or (len(words) == 2 and not line[-1].isspace()):
-            sys.stdout.write(f"{' '.join(commands)}\n")
+            sys.stdout.write("".join(f"{name}\n" for name in commands))
             return
         command = words[1] if has_options(words[1]) else command
         os.environ["COMP_LINE"] = f"{PROGRAM} {''.join(words[2:])}"
