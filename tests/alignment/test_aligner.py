@@ -154,6 +154,15 @@ def test_word_numbers_do_not_overflow(monkeypatch):
 # Alignments
 
 
+def test_jumps_within_a_very_long_line_are_not_tried(caplog):
+    long = " ".join(f"w{number}" for number in range(4000))
+    sources, targets = ["a b", long, "a"], ["A B", "A", "A"]
+    assert [bool(links) for links in Aligner().align(sources, targets)] == [True, False, True]
+    assert "line 2: 4000 and 1 words are too many to be aligned: no links" in caplog.messages
+    assert [bool(links) for links in Aligner().align(targets, sources)] == [True, False, True]
+    assert [bool(links) for links in Aligner(hmm_iterations=0).align(sources, targets)] == [True, True, True]
+
+
 @pytest.mark.parametrize(("reordering", "worst"), [("none", 0.01), ("local", 0.03), ("head_final", 0.06)])
 def test_the_embedded_corpus_is_aligned(reordering, worst):
     sources, targets, text = corpus(reordering)
@@ -164,8 +173,9 @@ def test_the_embedded_corpus_is_aligned(reordering, worst):
 def test_without_a_diagonal_it_is_ibm_model_1_and_better_where_word_orders_have_little_in_common():
     sources, targets, text = corpus("nested")
     gold = [(set(pair.links), set(pair.links)) for pair in text]
-    model_1 = {"tension": 0.0, "optimize_tension": False}
-    error = [alignment_scores(aligner.align(sources, targets), gold).aer for aligner in (Aligner(**model_1), Aligner())]
+    model_1 = {"tension": 0.0, "optimize_tension": False, "hmm_iterations": 0}
+    aligners = Aligner(**model_1), Aligner(hmm_iterations=0)
+    error = [alignment_scores(aligner.align(sources, targets), gold).aer for aligner in aligners]
     assert error[0] < error[1] < 0.2
     # word order means nothing to it
     shuffled = [" ".join(random.Random(line).sample(line.split(), len(line.split()))) for line in sources]
@@ -200,14 +210,14 @@ def test_words_are_what_ascii_white_space_separates():
 
 def test_a_line_an_iteration_says_how_training_goes(caplog):
     caplog.set_level(logging.INFO)
-    Aligner(iterations=2).align(["a b", "a c"], ["A B", "A C"])
+    Aligner(iterations=2, hmm_iterations=1).align(["a b", "a c"], ["A B", "A C"])
     text, *iterations, links = [record.getMessage() for record in caplog.records]
     assert text == "2 pairs of lines, 7 pairs of words"
     assert links.startswith("4 links by grow_diag_final_and, ")
     assert [line.split(":")[0] for line in iterations] == [
-        f"{direction}, iteration {number} of 2"
+        f"{direction}, {iteration}"
         for direction in ("target given source", "source given target")
-        for number in (1, 2)
+        for iteration in ("iteration 1 of 2", "iteration 2 of 2", "HMM iteration 1 of 1")
     ]
     assert f"cross-entropy {math.log2(3):.3f} bits, perplexity 3.00, tension 4.00" in iterations[0]
 
@@ -215,6 +225,7 @@ def test_a_line_an_iteration_says_how_training_goes(caplog):
 def test_every_option_changes_training(caplog):
     caplog.set_level(logging.INFO)
     changes = [{}, {"iterations": 4}, {"p0": 0.2}, {"tension": 1.0}, {"optimize_tension": False}, {"alpha": None}]
+    changes += [{"hmm_iterations": 2}, {"hmm_iterations": 0}]
     said = set()
     for change in changes:
         caplog.clear()
@@ -228,6 +239,7 @@ def test_every_option_changes_training(caplog):
     [
         ({"iterations": 0}, "iterations=0: give a whole number from 1 to 1000000"),
         ({"iterations": 2.5}, "iterations=2.5: give a whole number"),
+        ({"hmm_iterations": -1}, "hmm_iterations=-1: give a whole number from 0"),
         ({"p0": 1.0}, "p0=1.0: give a number from 0.0 to 0.999"),
         ({"p0": "half"}, "p0=half: give a number"),
         ({"tension": float("nan")}, "tension=nan: give a number from 0.0 to 14.0"),

@@ -269,7 +269,7 @@ def test_without_known_links_they_are_found_or_reordering_is_left_out(tmp_path):
     assert not (tmp_path / "sweep" / "comparison" / "bleu-by-reordering.png").exists()
     compare(tmp_path)
     page = (tmp_path / "sweep" / "comparison" / "comparison.md").read_text(encoding="utf-8")
-    assert "IBM model 2 found the links" in page
+    assert "A hidden Markov model found the links" in page
 
 
 def test_language_models_have_a_perplexity_and_nothing_else(tmp_path, caplog):

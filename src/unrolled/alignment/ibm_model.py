@@ -82,20 +82,26 @@ def maximization(
     text: WordPairs, model: Model, expected: Expectation, *, alpha: float | None, optimize_tension: bool
 ) -> Model:
     """The M-step: θ from expected counts, with a Dirichlet prior of ``alpha`` or, for None, without; then λ."""
-    totals = np.bincount(text.source, expected.theta, text.source_words)
-    if alpha is None:
-        # θ(e|f) = c(e, f) / Σ_e' c(e', f)
-        theta = expected.theta / _positive(totals)[text.source]
-        null = expected.null / _positive(expected.null.sum())
-    else:
-        # θ(e|f) = exp(ψ(c(e, f) + α) - ψ(Σ_e' (c(e', f) + α))), e' over all words that occur with f: variational Bayes
-        partners = np.bincount(text.source, minlength=text.source_words)
-        theta = np.exp(_digamma(expected.theta + alpha) - _digamma(totals + alpha * partners)[text.source])
-        null = np.exp(_digamma(expected.null + alpha) - _digamma((expected.null + alpha).sum()))
+    theta, null = translations(text, expected.theta, expected.null, alpha=alpha)
     tension = model.tension
     if optimize_tension and text.blocks:
         tension = _ascend(expected.diagonal, tension, text.target_tokens)
     return replace(model, theta=theta, null=null, tension=tension)
+
+
+def translations(text: WordPairs, links: Numbers, no_links: Numbers, *, alpha: float | None) -> tuple[Numbers, Numbers]:
+    """θ(e|f) of every word pair (W) and of the null word (V), from expected counts ``links`` (W), ``no_links`` (V)."""
+    totals = np.bincount(text.source, links, text.source_words)
+    if alpha is None:
+        # θ(e|f) = c(e, f) / Σ_e' c(e', f)
+        theta = links / _positive(totals)[text.source]
+        null = no_links / _positive(no_links.sum())
+    else:
+        # θ(e|f) = exp(ψ(c(e, f) + α) - ψ(Σ_e' (c(e', f) + α))), e' over all words that occur with f: variational Bayes
+        partners = np.bincount(text.source, minlength=text.source_words)
+        theta = np.exp(_digamma(links + alpha) - _digamma(totals + alpha * partners)[text.source])
+        null = np.exp(_digamma(no_links + alpha) - _digamma((no_links + alpha).sum()))
+    return theta, null
 
 
 def best_links(text: WordPairs, model: Model) -> list[Numbers]:

@@ -48,7 +48,7 @@ BANDS = (
 )
 LENGTH = "source length (words)"
 REORDERING = "amount of reordering (share of crossing link pairs)"
-FOUND = " IBM model 2 found the links in training and test text."
+FOUND = " A hidden Markov model found the links in training and test text."
 OPTIONAL = [
     "significance.csv",
     *(f"bleu-by-{what}.{suffix}" for what in ("length", "reordering") for suffix in ("png", "pdf")),

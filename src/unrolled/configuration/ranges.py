@@ -267,7 +267,7 @@ OPTIONS: dict[str, Allowed] = {
 }
 """The allowed values of each option, in every configuration that has it; ``translate nbest``: only in that command."""
 
-ALIGNER = ("iterations", "p0", "tension", "alpha")
+ALIGNER = ("iterations", "hmm_iterations", "p0", "tension", "alpha")
 CHECKED_WHERE_TAKEN = (
     "data.grammar.",
     "data.demo.",

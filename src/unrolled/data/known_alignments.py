@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 FOUND = "links.talp"
 SOURCES = ("given", "auto")
 GOLDEN = (5**0.5 - 1) / 2
-PROGRAMS = ("aligner", "ibm_model", "word_pairs", "symmetrization")
+PROGRAMS = ("aligner", "ibm_model", "hmm_model", "word_pairs", "symmetrization")
 
 
 class KnownAlignments:
