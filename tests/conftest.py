@@ -9,8 +9,6 @@ from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tiny models are quickest so, and repeat exactly
 
-import unrolled.training.lean_lightning  # noqa: F401, I001  # first, as in train.py: that saves seconds
-
 import pytest
 from hypothesis import settings
 from support.forked import run_forked

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping
-from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -58,7 +57,7 @@ def train(
         given.append("~callbacks.progress")
     with undisturbed(progress), trusting(trust), composing("train", given) as config, one_line():
         try:
-            ended = carry_out(partial(train_in, show=_nothing), config)
+            ended = carry_out(train_in, config)
         except Preempted:
             raise
         except SystemExit as problem:  # one of several processes has failed, and said why on standard error
@@ -70,10 +69,6 @@ def train(
             for name, what in compared(ended.original, Path(run_folder)).items():
                 log.info("%s: %s", name, what)
     return load(run_folder, trust=trust)
-
-
-def _nothing(results: dict[str, Any]) -> None:
-    """The run that is returned has them."""
 
 
 def _check_without_data(options: tuple[str, ...], earlier: Run | None) -> None:

@@ -1,6 +1,5 @@
 """One training, from a resolved configuration to results.json; in each of its processes, if there are several."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +8,8 @@ from omegaconf import DictConfig
 from unrolled.configuration.build import build_data, build_module, build_trainer
 
 
-def train_in(
-    config: DictConfig, folder: Path, *, resume: bool, show: Callable[[dict[str, Any]], None]
-) -> dict[str, Any]:
-    """The training of ``config`` in the run ``folder``; the first process hands the figures to ``show``."""
+def train_in(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
+    """The training of ``config`` in the run ``folder``; returns what results.json then holds."""
     import unrolled.training.lean_lightning  # noqa: F401, I001  # before all that imports Lightning
     import lightning
 
@@ -33,7 +30,7 @@ def train_in(
         data.save_tokenizers(folder / "tokenizer")
         write_provenance(folder, fingerprint=data.fingerprint(), resume=resume)
     facts = {**config.choices, "seed": config.seed, "run": str(folder)}
-    results = run(
+    return run(
         module=module,
         data=data,
         trainer=trainer,
@@ -42,6 +39,3 @@ def train_in(
         name=f"{config.name}-seed{config.seed}",
         resume=resume,
     )
-    if trainer.is_global_zero:
-        show(results)
-    return results

@@ -13,19 +13,16 @@ Examples:
 Figures go to standard output, everything else to the run folder. -m trains all combinations.
 """
 
-from functools import partial
-
 from omegaconf import DictConfig
 
 from unrolled.api.training_job import train_in
 from unrolled.configuration.command import command
 from unrolled.configuration.launch import launch
-from unrolled.runs.results import show_results
 
 
 @command("train")
 def main(config: DictConfig) -> float | None:
-    return launch(partial(train_in, show=show_results), config)
+    return launch(train_in, config)
 
 
 if __name__ == "__main__":

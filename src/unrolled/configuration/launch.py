@@ -51,13 +51,14 @@ class Ended(NamedTuple):
 
 
 def launch(train: Train, config: DictConfig) -> float | None:
-    """`carry_out` for a command, which shows what is known without training, and how a run differs from its original.
+    """`carry_out` for a command, which shows the figures of the run, and how it differs from its original.
 
     Returns the value for a sweeper. SystemExit: a single run that did not complete. KeyboardInterrupt: an interruption.
     """
     config, results, already, original = carry_out(train, config)
-    if already:
+    if is_first() and not is_child():
         show_results(results)
+    if already:
         return value(config, results)
     if results["status"] == "interrupted":
         interrupted(config)
