@@ -139,10 +139,10 @@ def attending(attention: nn.Module | None, model: Translator, n: Tokens) -> int:
         case LocationAttention():  # 2 N_t D A + 2 N_st (W K + K A + A)
             pairs = [attention.filters, attention.features, attention.energy]
             return context + n.target * linear(attention.query) + n.pairs * sum(linear(layer) for layer in pairs)
-        case ExtrapolatingLocationAttention():  # 2 N_t (2 D A + A 3A + A 3A + 4A + D) + 2 N_st (A + 1)
+        case ExtrapolatingLocationAttention():  # 2 N_t (2 D A + 4A + D) + 2 N_st (A + 1)
             target = [attention.query, attention.input, attention.mean, attention.deviation, attention.mixture]
-            target = sum(linear(layer) for layer in target) + cell_operations(attention.walk)
-            return context + n.target * target + n.pairs * (linear(attention.energy) + 2)  # a_i = sum_j alpha_ij p_j
+            pairs = linear(attention.energy) + 2  # a_i = sum_j lambda_ij p_j
+            return context + n.target * sum(linear(layer) for layer in target) + n.pairs * pairs
     raise TypeError(f"no operations are counted for {type(attention).__name__}")
 
 

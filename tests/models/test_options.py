@@ -202,7 +202,6 @@ RECURRENT = {
     "gru_att": ["attention.recurrent", "attention.recurrent_gates"],
     "gru_att_pooled": ["attention.recurrent", "attention.recurrent_gates"],
     "coverage": ["attention.recurrent", "attention.recurrent_gates"],
-    "location_extrapolating": ["attention.walk.recurrent", "attention.walk.recurrent_gates"],
 }
 
 

@@ -154,24 +154,24 @@ def location(p, s, annotations, memory):
 def location_extrapolating(p, s, annotations, memory):
     """Dubois et al. 2020: a Gaussian over relative positions, whose mean moves by whole words, mixed with content.
 
-    In the first step the GRU's state and the mean position are 0; the mean position is that of the mixed weights.
+    The memory is the mean position of the Gaussian's weights, 0 at first.
     """
-    n = len(annotations)
-    w, mean_before = (np.zeros(len(p["W_rho"][0])), 0.0) if memory is NO_MEMORY else memory
-    (w,) = gru_reset_before(p["gru"], np.maximum(p["W_l"] @ s + p["b_l"], 0.0), (w,))
+    n, before = len(annotations), 0.0 if memory is NO_MEMORY else memory
+    w = np.maximum(p["W_l"] @ s + p["b_l"], 0.0)
     step, of_previous, of_end = p["W_rho"] @ w + p["b_rho"]
     whole = np.floor(step)
     step = whole + sigma(20.0 * (step - whole - 0.5))
     word = 1.0 / (n - 1) if n > 1 else 1.0
-    mu = step * word + sigma(20.0 * of_previous) * mean_before + sigma(20.0 * of_end)
+    mu = step * word + sigma(20.0 * of_previous + 10.0) * before + sigma(20.0 * of_end - 10.0)
     mu = 0.01 * mu if mu < 0.0 else 1.0 + 0.01 * (mu - 1.0) if mu > 1.0 else mu
     (raw,) = p["W_sigma"] @ w + p["b_sigma"]
     deviation = (np.log(1.0 + np.exp(raw)) + 0.27) / n
     near = np.array([np.exp(-((j * word - mu) ** 2) / (2.0 * deviation**2)) for j in range(n)])
+    near = near / near.sum()
     _, alike = weighted([p["v_a"] @ np.tanh(p["W_a"] @ s + p["U_a"] @ h + p["b_a"]) for h in annotations], annotations)
     (m,) = sigma(p["W_m"] @ s + p["b_m"])
-    alpha = m * near / near.sum() + (1.0 - m) * alike
-    return sum(a * h for a, h in zip(alpha, annotations)), alpha, (w, sum(a * j * word for j, a in enumerate(alpha)))
+    alpha = m * near + (1.0 - m) * alike
+    return sum(a * h for a, h in zip(alpha, annotations)), alpha, sum(a * j * word for j, a in enumerate(near))
 
 
 ATTENTIONS = {

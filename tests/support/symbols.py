@@ -51,7 +51,7 @@ def attention(name, module):
     if name == "location":
         p |= {"V_a": array(module.features.weight), "F": array(module.filters.weight)}
     if name == "location_extrapolating":
-        p |= {"W_l": array(module.input.weight), "b_l": array(module.input.bias), "gru": cell("gru", module.walk)}
+        p |= {"W_l": array(module.input.weight), "b_l": array(module.input.bias)}
         for symbol, layer in (("rho", module.mean), ("sigma", module.deviation), ("m", module.mixture)):
             p |= {f"W_{symbol}": array(layer.weight), f"b_{symbol}": array(layer.bias)}
     if name == "coverage":

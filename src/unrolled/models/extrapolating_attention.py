@@ -6,13 +6,12 @@ from torch.nn.functional import softplus
 from typing_extensions import override
 
 from unrolled.models.attention import Attention, Nested, add
-from unrolled.models.cells import GRUResetBefore
 from unrolled.models.fast.squash import tanh
 
 LEAST_DEVIATION = 0.27
 """The smallest standard deviation of the location attention, in words: its nearest word then has all but 0.2%."""
 STEEPNESS = 20.0
-"""Of the stairs of `soft_stairs`, and of the gates of the mean: with plain sigmoids it drifts in longer sentences."""
+"""Of stairs and gates, which are nearly whole numbers: what is left of a word at each step would add up to words."""
 LEAK = 0.01
 """The slope of the mean outside of the sentence."""
 
@@ -23,22 +22,20 @@ class ExtrapolatingLocationAttention(Attention):
     alpha_ij = m_i lambda_ij + (1 - m_i) gamma_ij, m_i = sigma(W_m s).
     Content: gamma_ij = softmax_j(v_a^T tanh(W_a s + U_a h_j)).
     Location: lambda_ij ~ exp(-(p_j - mu_i)^2 / (2 sigma_i^2)), p_j = (j - 1) / (n - 1) from 0 to 1 in n source words.
-    A GRU, reset before, follows the queries: w_i = GRU(ReLU(W_l s), w_{i-1}), w_0 = 0, and from it come
-    mu_i = clamp(stairs(rho_1) / (n - 1) + gate(rho_2) a_{i-1} + gate(rho_3)), (rho_1, rho_2, rho_3) = W_rho w_i,
-    gate(x) = sigma(20 x), where a_i = sum_j alpha_ij p_j is the mean position looked at, a_0 = 0: so many whole words
-    from there, from the first word, or from the last one; and sigma_i = (softplus(W_sigma w_i) + 0.27) / n.
-    Three lines are ours: the gates are steep, so that they are nearly 0 or 1; softplus is for a ReLU, whose gradient
-    can stay 0; and content attention adds where theirs multiplies.
+    With w_i = ReLU(W_l s) and (rho_1, rho_2, rho_3) = W_rho w_i
+    mu_i = clamp(stairs(rho_1) / (n - 1) + sigma(20 (rho_2 + 1/2)) a_{i-1} + sigma(20 (rho_3 - 1/2))),
+    sigma_i = (softplus(W_sigma w_i) + 0.27) / n, and a_i = sum_j lambda_ij p_j, a_0 = 0, is where it looked: so many
+    whole words from there or, where a gate is shut or opened, from the first word or the last one.
+    Ours, so that it learns to walk and then keeps its place (docs/lookup.md): no GRU between s and w; gates that are
+    steep and begin with a walk; a_i of lambda and not of alpha; softplus for a ReLU; additive content attention.
     """
 
     def __init__(self, *, query_size: int, annotation_size: int, size: int) -> None:
         super().__init__()
-        self.size = size
         self.query = nn.Linear(query_size, size, bias=False)  # W_a
         self.keys = nn.Linear(annotation_size, size)  # U_a and a bias
         self.energy = nn.Linear(size, 1, bias=False)  # v_a
         self.input = nn.Linear(query_size, size)  # W_l
-        self.walk = GRUResetBefore(input_size=size, hidden_size=size)
         self.mean = nn.Linear(size, 3)  # W_rho
         self.deviation = nn.Linear(size, 1)  # W_sigma
         self.mixture = nn.Linear(query_size, 1)  # W_m
@@ -50,19 +47,17 @@ class ExtrapolatingLocationAttention(Attention):
         return (self.keys(annotations), annotations, valid, places, words)
 
     def start(self, prepared: Nested) -> Nested:
-        """w_0 = 0 ``(B, A)``, a_0 = 0 ``(B, 1)``."""
+        """a_0 = 0 ``(B, 1)``."""
         *_, words = prepared
-        return (words.new_zeros(len(words), self.size), torch.zeros_like(words))
+        return (torch.zeros_like(words),)
 
     @override
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
-        """One step; the memory is w ``(N, A)`` and the mean position a ``(N, 1)``."""
+        """One step; the memory is the mean position a ``(N, 1)``."""
         keys, annotations, valid, places, words = prepared
-        w, looked_at = state
-        # w_i = GRU(ReLU(W_l s), w_{i-1})
-        (w,) = self.walk.step(self.walk.project(torch.relu(self.input(query))), (w,))
+        (looked_at,) = state
         # lambda_ij ~ exp(-(p_j - mu_i)^2 / (2 sigma_i^2))
-        mu, deviation = self.gaussian(w, looked_at, words)
+        mu, deviation = self.gaussian(torch.relu(self.input(query)), looked_at, words)
         nearness = -((places.unsqueeze(1) - mu.unsqueeze(2)) ** 2) / (2 * deviation.unsqueeze(2) ** 2)
         by_location = normalised(nearness.flatten(0, 1), valid)
         # gamma_ij = softmax_j(v_a^T tanh(W_a s + U_a h_j))
@@ -70,18 +65,18 @@ class ExtrapolatingLocationAttention(Attention):
         # alpha_ij = m_i lambda_ij + (1 - m_i) gamma_ij
         m = torch.sigmoid(self.mixture(query).to(by_location.dtype))
         weights = torch.lerp(by_content.to(m.dtype), by_location, m)
-        # a_i = sum_j alpha_ij p_j
-        looked_at = average(weights, places.unsqueeze(2)).to(looked_at.dtype)
-        return average(weights, annotations), weights, (w, looked_at)
+        # a_i = sum_j lambda_ij p_j
+        looked_at = average(by_location, places.unsqueeze(2)).to(looked_at.dtype)
+        return average(weights, annotations), weights, (looked_at,)
 
     def gaussian(self, w: Tensor, looked_at: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """mu_i and sigma_i ``(B, K)`` of K hypotheses from w ``(B K, A)``, a_{i-1} ``(B K, 1)`` and n ``(B, 1)``."""
         sentences = len(words)
         rho = self.mean(w).to(words.dtype).unflatten(0, (sentences, -1))
-        # mu_i = clamp(stairs(rho_1) / (n - 1) + gate(rho_2) a_{i-1} + gate(rho_3)), gate(x) = sigma(20 x)
+        # mu_i = clamp(stairs(rho_1) / (n - 1) + sigma(20 (rho_2 + 1/2)) a_{i-1} + sigma(20 (rho_3 - 1/2)))
         steps = soft_stairs(rho[..., 0]) / (words - 1).clamp(min=1)
-        kept, last = torch.sigmoid(STEEPNESS * rho[..., 1:]).unbind(-1)
-        mu = steps + kept * looked_at.unflatten(0, (sentences, -1)).squeeze(-1) + last
+        kept = torch.sigmoid(STEEPNESS * (rho[..., 1] + 0.5)) * looked_at.unflatten(0, (sentences, -1)).squeeze(-1)
+        mu = steps + kept + torch.sigmoid(STEEPNESS * (rho[..., 2] - 0.5))
         inside = mu.clamp(0, 1)
         # sigma_i = (softplus(W_sigma w_i) + 0.27) / n
         deviation = softplus(self.deviation(w).to(words.dtype)).unflatten(0, (sentences, -1)).squeeze(-1)
