@@ -38,8 +38,8 @@ class HiddenMarkov:
     def transitions(self, n: int) -> Numbers:
         """p(j | j') of all real words, without the factor 1 - p_0: (n + 1, n), first from before the sentence."""
         weights = self.jumps[_places(n)]
-        found: Numbers = (1 - UNIFORM) * weights / weights.sum(axis=1, keepdims=True) + UNIFORM / n
-        return found
+        probabilities: Numbers = (1 - UNIFORM) * weights / weights.sum(axis=1, keepdims=True) + UNIFORM / n
+        return probabilities
 
 
 @dataclass(frozen=True)
@@ -130,5 +130,5 @@ def best_links(text: WordPairs, model: HiddenMarkov) -> list[Numbers]:
 def _places(n: int) -> Numbers:
     """Where the jump from j' = 0 .. n to j = 1 .. n is among the jumps: (n + 1, n)."""
     jump = np.arange(1, n + 1) - np.arange(n + 1)[:, None]
-    found: Numbers = jump.clip(-REACH, REACH) + REACH
-    return found
+    places: Numbers = jump.clip(-REACH, REACH) + REACH
+    return places

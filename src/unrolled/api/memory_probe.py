@@ -47,7 +47,7 @@ def memory_probe(translator: TrainedTranslator, first: str, config: DictConfig) 
     for split in ("val", config.split):
         if text.gold(split) is None:
             raise UserError(f"probe=true: no links of the {split} split are known: train with data.{split}_alignment")
-    probes = _fitted(joined([found for _, found in _examples(translator, text, "val")]))
+    probes = _fitted(joined([of_line for _, of_line in _examples(translator, text, "val")]))
     lines, scores, translated, distance = [], [], [], []
     for line, tested in _examples(translator, text, config.split):
         lines.append(np.full(len(tested.translated), line))
@@ -74,13 +74,13 @@ def shown(rows: list[dict[str, Any]]) -> str:
     return table(lines, left=2)
 
 
-def _fitted(found: Examples) -> dict[str, LinearProbe]:
+def _fitted(every: Examples) -> dict[str, LinearProbe]:
     """A probe for each of `READ`, fitted to `MOST` of the examples, or all."""
     draw = np.random.default_rng(SEED)
-    drawn = np.sort(draw.permutation(len(found.translated))[:MOST])
-    labels = found.translated[drawn]
+    drawn = np.sort(draw.permutation(len(every.translated))[:MOST])
+    labels = every.translated[drawn]
     return {
-        name: fit(getattr(found, what)[drawn], draw.permutation(labels) if name == SHUFFLED else labels)
+        name: fit(getattr(every, what)[drawn], draw.permutation(labels) if name == SHUFFLED else labels)
         for name, what in READ.items()
     }
 

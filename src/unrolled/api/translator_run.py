@@ -140,9 +140,7 @@ class TranslatorRun(TrainedRun):
 
     def evaluate(self, split: str = "test", *options: str, pictures: int | list[int] = 0) -> dict[str, Any]:
         """See `TrainedRun.evaluate`."""
-        given = [option for option in self._given if option.partition(".")[0].partition("=")[0] not in NOT_OF_EVALUATE]
-        chosen = [*known(options, OF_EVALUATE, "evaluate"), *options_of({"split": split, "pictures": pictures})]
-        return self.figures_of(composed("evaluate", [*given, *chosen]))
+        return self.figures_of(self._evaluating(options, split=split, pictures=pictures))
 
     def figures_of(self, settings: DictConfig) -> dict[str, Any]:
         """What evaluate.py shows with ``settings``."""
@@ -155,10 +153,8 @@ class TranslatorRun(TrainedRun):
 
     def ablate(self, memory: str | Sequence[str] = "all", split: str = "test", *options: str) -> Any:
         """See `TrainedRun.ablate`."""
-        given = [option for option in self._given if option.partition(".")[0].partition("=")[0] not in NOT_OF_EVALUATE]
         names = memory if isinstance(memory, str) else list(memory)
-        chosen = [*known(options, OF_EVALUATE, "evaluate"), *options_of({"split": split, "memory": names})]
-        return self.ablations_of(composed("evaluate", [*given, *chosen]))
+        return self.ablations_of(self._evaluating(options, split=split, memory=names))
 
     def ablations_of(self, settings: DictConfig) -> Any:
         """What evaluate.py shows with ``settings`` whose ``memory`` is not null."""
@@ -171,9 +167,7 @@ class TranslatorRun(TrainedRun):
 
     def probe(self, split: str = "test", *options: str) -> Any:
         """See `TrainedRun.probe`."""
-        given = [option for option in self._given if option.partition(".")[0].partition("=")[0] not in NOT_OF_EVALUATE]
-        chosen = [*known(options, OF_EVALUATE, "evaluate"), *options_of({"split": split, "probe": True})]
-        return self.probe_of(composed("evaluate", [*given, *chosen]))
+        return self.probe_of(self._evaluating(options, split=split, probe=True))
 
     def probe_of(self, settings: DictConfig) -> Any:
         """What evaluate.py shows with ``settings`` whose ``probe`` is true."""
@@ -182,6 +176,11 @@ class TranslatorRun(TrainedRun):
         translator = self.translator
         with one_line(), self._trusting():
             return memory_probe(searching(translator, settings), str(self.folders[0]), settings)
+
+    def _evaluating(self, options: Sequence[str], **more: Any) -> DictConfig:
+        """The settings of evaluate.py: those of this run, ``options`` and ``more``."""
+        given = [option for option in self._given if option.partition(".")[0].partition("=")[0] not in NOT_OF_EVALUATE]
+        return composed("evaluate", [*given, *known(options, OF_EVALUATE, "evaluate"), *options_of(more)])
 
     @property
     def _attends(self) -> bool:

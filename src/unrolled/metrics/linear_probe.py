@@ -27,8 +27,8 @@ class LinearProbe:
 
     def scores(self, features: npt.ArrayLike) -> Numbers:
         """``(N, X)`` -> the logarithm of the odds ``(N,)``."""
-        found: Numbers = (np.asarray(features, np.float64) - self.mean) / self.deviation @ self.weights + self.bias
-        return found
+        odds: Numbers = (np.asarray(features, np.float64) - self.mean) / self.deviation @ self.weights + self.bias
+        return odds
 
 
 def fit(features: npt.ArrayLike, labels: npt.ArrayLike) -> LinearProbe:
@@ -61,8 +61,8 @@ def _objective(x: Numbers, y: Numbers, w: Numbers, penalty: Numbers) -> float:
 
 
 def _sigma(x: Numbers) -> Numbers:
-    found: Numbers = np.exp(-np.logaddexp(0, -x))
-    return found
+    sigma: Numbers = np.exp(-np.logaddexp(0, -x))
+    return sigma
 
 
 def area_under_curve(scores: npt.ArrayLike, labels: npt.ArrayLike) -> float:

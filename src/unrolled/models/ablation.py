@@ -95,8 +95,8 @@ class ShuffledMemory(Ablated):
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
         """The state is what the attention returned."""
         inner, cycle = prepared
-        each = cycle.repeat_interleave(len(query) // len(cycle), dim=0)  # (N, S)
-        exchanged = map_state(lambda v: v.take_along_dim(each.unsqueeze(2), 1) if v.dim() == 3 else v, state)
+        cycle = cycle.repeat_interleave(len(query) // len(cycle), dim=0)  # (N, S)
+        exchanged = map_state(lambda v: v.take_along_dim(cycle.unsqueeze(2), 1) if v.dim() == 3 else v, state)
         return self.attention.step(query, inner, exchanged)
 
 
