@@ -25,7 +25,8 @@ PRECISIONS = {  # parameters, autocast, and how far the three may be apart in a 
 def test_search_forced_decoding_and_training_loss_agree(name, attention, cell, precision):
     dtype, lowered, tolerance = PRECISIONS[precision]
     model = build(name, attention, cell, seed=5).to(dtype)
-    search = BeamSearch(beam_size=3, length_normalization=NoNormalization(), max_length_ratio=1.0, max_length_extra=2)
+    lengths = {"min_length_ratio": 0.5, "max_length_ratio": 1.0, "max_length_extra": 2}  # so that they differ
+    search = BeamSearch(beam_size=3, length_normalization=NoNormalization(), **lengths)
     with torch.autocast("cpu", lowered, enabled=lowered is not None):
         hypotheses = search(model, batch_of(SOURCES))
         batch = batch_of(SOURCES)
