@@ -1,6 +1,7 @@
 """A translator's figures by source length while the memory of its attention is interfered with."""
 
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -66,7 +67,7 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
     groups = groups_by_length([len(source.split()) for source in sources])
     rows = []
     for name in (INTACT, *names):
-        with ablated(models, name) if name in ABLATIONS else ablated([], name):
+        with nullcontext() if name == INTACT else ablated(models, name):
             hypotheses = translator.translate(sources)
             scored = translator.score(sources, references)
             pairs = None if gold is None else translator.attend(sources, references)
