@@ -121,7 +121,7 @@ def variations() -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "tied", ("model.tied_target_embeddings=true",)
     for number in (500, 1000, 4000, 8000):
         yield f"data.max_tokens={number}", (f"data.max_tokens={number}",)
-    yield "data.max_tokens=8000 optimizer.lr=4e-3", ("data.max_tokens=8000", "optimizer.lr=4e-3")
+    yield "data.max_tokens=8000 optimizer.lr=2e-3", ("data.max_tokens=8000", "optimizer.lr=2e-3")
     for number in (64, 256, 512, 1024):
         yield f"size {number}", size(number)
         yield f"size {number}, tied", (*size(number), "model.tied_target_embeddings=true")

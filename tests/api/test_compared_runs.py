@@ -33,7 +33,7 @@ def test_runs_are_given_as_they_are_and_tested_against_a_baseline(sweep, caplog)
     compared = unrolled.compare([runs[0], runs[1].folder], baseline=runs[0], **FEW)
     assert compared.groups[0]["runs"] == 2
     assert {row["by"].partition(" (")[0] for row in compared.bands} == {"source length", "amount of reordering"}
-    assert all(row["lower"] <= row["bleu"] <= row["upper"] for row in compared.bands)
+    assert all(row["lower"] <= row["score"] <= row["upper"] for row in compared.bands)
     with pytest.raises(unrolled.UserError, match="baseline: attention=none"):
         unrolled.compare(runs, baseline={"attention": "none"}, **FEW)
     for call in (

@@ -8,11 +8,11 @@ import re
 import numpy as np
 import pytest
 from support.handmade_runs import REFERENCES, SIGNATURES, SOURCES, sha256_of, write_run, write_text_data
-from support.scripts import call_script, results
+from support.scripts import call_script, results, write_pair
 
 from unrolled.comparison import report
-from unrolled.metrics.bands import run_statistics
-from unrolled.metrics.seed_significance import bleu_difference
+from unrolled.metrics.line_scores import Bleu
+from unrolled.metrics.seed_significance import score_difference
 from unrolled.metrics.significance import paired_tests
 from unrolled.metrics.translation_scores import bleu_by_length, sentence_chrf, translation_scores
 
@@ -68,6 +68,11 @@ def compare(folder, *more, runs="sweep", status=0):
     return done
 
 
+def rows_of(path):
+    with open(path, encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
 def cells(stdout):
     """The first table: head and rows."""
     lines = [re.split(r"  +", line.strip()) for line in stdout.split("\n\n")[0].splitlines()]
@@ -100,8 +105,8 @@ def test_means_deviations_and_p_values_against_a_baseline(runs, caplog):
 
 def test_systems_with_several_runs_are_compared_over_seeds(runs):
     done = compare(runs.parent, "baseline={attention: bahdanau}")
-    by_run = [run_statistics(of_seeds(name), REFERENCES) for name in ("bahdanau", "gru_att")]
-    expected = bleu_difference(*by_run, samples=60)
+    by_run = [Bleu().statistics(of_seeds(name), REFERENCES) for name in ("bahdanau", "gru_att")]
+    expected = score_difference(Bleu(), *by_run, samples=60)
     (row,) = [line for line in done.stdout.splitlines() if re.match(r"gru_att  +2  +[+-]", line)]
     assert f"{expected.difference:+.2f}" in row
     assert f"[{expected.lower:+.2f}, {expected.upper:+.2f}]" in row
@@ -289,6 +294,59 @@ def test_language_models_have_a_perplexity_and_nothing_else(tmp_path, caplog):
     assert "baseline rnn_lm: no p-values, as not all of its runs have a BLEU" in caplog.text
 
 
+@pytest.mark.parametrize(
+    ("options", "more", "exact"),
+    [
+        ({"objective.monitor": "val/word_error_rate"}, [], True),
+        ({"objective.monitor": "val/bleu"}, [], False),
+        ({"objective.monitor": "val/word_error_rate"}, ["score=bleu"], False),
+        ({"objective.monitor": "val/bleu"}, ["score=exact-match"], True),
+    ],
+)
+def test_runs_chosen_by_an_error_rate_are_compared_by_exact_match(tmp_path, data, options, more, exact):
+    right = {}
+    for attention, noise in NOISE.items():
+        for seed in (1, 2):
+            lines = translations(noise / 4, f"{attention}{seed}")
+            right[attention, seed] = 100 * np.mean([line == other for line, other in zip(lines, REFERENCES)])
+            rates = {"test/word_error_rate": 100 - right[attention, seed], "test/symbol_error_rate": 10.0}
+            chosen = {"results": figures(lines, **rates), "translations": lines, **options}
+            write_translator(tmp_path / "sweep", attention, seed, noise, data, **chosen)
+    printed = compare(tmp_path, "baseline={attention: bahdanau}", *more).stdout
+    folder = tmp_path / "sweep" / "comparison"
+    assert ("difference in exact match, %" in printed) == exact
+    assert (folder / f"{'exact-match' if exact else 'bleu'}-by-length.png").is_file()
+    assert not (folder / f"{'bleu' if exact else 'exact-match'}-by-length.png").exists()
+    page = (folder / "comparison.md").read_text(encoding="utf-8")
+    assert ("## exact match, % by source length" in page) == exact
+    assert ("p: for the difference in word error rate" in page) == exact
+    if exact:
+        tests = [row for row in rows_of(folder / "significance.csv") if row["metric"] == "test/word_error_rate"]
+        assert [float(row["score"]) for row in tests] == pytest.approx(
+            [100 - right["gru_att", seed] for seed in (1, 2)]
+        )
+        (row,) = [row for row in rows_of(folder / "comparison.csv") if row["attention"] == "gru_att"]
+        gain = np.mean([right["gru_att", seed] - right["bahdanau", seed] for seed in (1, 2)])
+        assert float(row["exact-match over seeds difference"]) == pytest.approx(gain)
+
+
+def test_of_single_words_the_length_is_in_letters(tmp_path):
+    words = [f"{'abcdefghij'[: 1 + number % 7]}{number}" for number in range(40)]
+    pairs = {split: write_pair(tmp_path, split, words, words) for split in ("train", "val", "test")}
+    given = write_text_data(tmp_path / "text", links=False)
+    given["corpus"] |= {split: pair[1:-1].split(",") for split, pair in pairs.items()}
+    given |= {split: given["corpus"][split] for split in pairs}
+    for attention in ("bahdanau", "gru_att"):
+        lines = [word if number % 5 else "wrong" for number, word in enumerate(words)]
+        rates = {"test/word_error_rate": 20.0, "test/symbol_error_rate": 10.0, "test/bleu": 50.0}
+        chosen = {"results": rates, "translations": lines, "objective.monitor": "val/word_error_rate"}
+        write_run(tmp_path / "sweep" / attention, data=given, **{"choices.attention": attention}, **chosen)
+    compare(tmp_path)
+    page = (tmp_path / "sweep" / "comparison" / "comparison.md").read_text(encoding="utf-8")
+    assert "source length (letters)" in page
+    assert "reordering" not in page
+
+
 def test_bold_stands_on_a_terminal_alone(runs, monkeypatch):
     plain = compare(runs.parent).stdout
     assert "\x1b[1m" not in plain
@@ -312,6 +370,7 @@ def test_bold_stands_on_a_terminal_alone(runs, monkeypatch):
         (["runs=sweep", "align=all"], "align=all: give a whole number from 0"),
         (["runs=sweep", "output=sweep/a/config.yaml"], "sweep/a/config.yaml: cannot be written"),
         (["runs=sweep", "edges=3"], "edges=3: give whole numbers"),
+        (["runs=sweep", "score=bluer"], "score=bluer is unknown; did you mean bleu?"),
     ],
 )
 def test_mistakes_end_with_one_line(tmp_path, arguments, said):

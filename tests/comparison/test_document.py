@@ -60,7 +60,7 @@ def test_comma_separated_values_are_whole():
     comparison = compare(
         [run("a", lr=0, bleu=20 / 3), run("b", lr=1, bleu=30.0), run('odd, "name"', lr=2, status="diverged")]
     )
-    rows = list(csv.DictReader(comma_separated(group_rows(comparison, {}, {})).splitlines()))
+    rows = list(csv.DictReader(comma_separated(group_rows(comparison, {}, {}, "bleu")).splitlines()))
     assert [float(row["test/bleu mean"]) for row in rows[:2]] == [20 / 3, 30.0]
     assert [row["status"] for row in rows] == ["completed", "completed", "diverged"]
     assert rows[2]["folders"] == 'odd, "name"'
@@ -150,7 +150,7 @@ def test_a_figure_shows_bleu_and_bands_of_every_group():
     figure = bands_figure(shown, label="source length (words)")
     (axes,) = figure.axes
     assert {line.get_label(): line.get_xydata().tolist() for line in axes.lines} == {
-        name: [[band.center, band.bleu] for band in points] for name, points in shown.items()
+        name: [[band.center, band.score] for band in points] for name, points in shown.items()
     }
     for shade, points in zip(axes.collections, shown.values(), strict=True):
         corners = {tuple(corner) for corner in shade.get_paths()[0].vertices.tolist()}

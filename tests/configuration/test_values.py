@@ -62,3 +62,14 @@ def test_a_damaged_configuration_leaves_a_run_incomplete(tmp_path):
     found = {run.folder.name: run.status for run in load_runs(str(tmp_path))}
     assert found["sound"] == "completed"
     assert found["torn"] == found["list"] != "completed"
+
+
+@pytest.mark.parametrize(
+    ("positions", "batches", "rate"),
+    [(500, 1, 2e-3), (2000, 1, 2e-3), (8000, 1, 4e-3), (1000, 8, 4e-3), (None, None, 2e-3), ("many", 1, 2e-3)],
+)
+def test_larger_batches_take_larger_steps(positions, batches, rate):
+    register_resolvers()
+    config = OmegaConf.create({"data": {"max_tokens": positions}, "batches": batches})
+    config.lr = "${rate_of_batch:2e-3,${oc.select:data.max_tokens},${oc.select:batches}}"
+    assert config.lr == pytest.approx(rate)

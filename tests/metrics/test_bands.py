@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
-from unrolled.metrics.bands import FEWEST, bleu_bands, even_edges, run_statistics
+from unrolled.metrics.bands import FEWEST, even_edges, score_bands
+from unrolled.metrics.line_scores import Bleu, ExactMatch
 from unrolled.metrics.translation_scores import bleu_by_length
 
 WORDS = ["a", "b", "c", "d", "e", "f", "g", "h"]
@@ -27,7 +28,9 @@ def lengths(lines):
 
 
 def bands_of(runs, references, **options):
-    return bleu_bands(run_statistics(runs, references), lengths(references), EDGES, **({"samples": 200} | options))
+    return score_bands(
+        Bleu(), Bleu().statistics(runs, references), lengths(references), EDGES, **({"samples": 200} | options)
+    )
 
 
 def test_bleu_is_the_mean_over_runs_of_the_corpus_bleu_of_a_group():
@@ -37,14 +40,14 @@ def test_bleu_is_the_mean_over_runs_of_the_corpus_bleu_of_a_group():
     each = [bleu_by_length(run, references, lengths(references), EDGES) for run in (first, second)]
     assert [band.sentences for band in bands] == [group.sentences for group in each[0]]
     for band, one, other in zip(bands, *each, strict=True):
-        assert band.bleu == pytest.approx((one.bleu + other.bleu) / 2)
-        assert band.lower < band.bleu < band.upper
+        assert band.score == pytest.approx((one.bleu + other.bleu) / 2)
+        assert band.lower < band.score < band.upper
 
 
 def test_the_band_of_one_run_is_the_bootstrap_over_sentences():
     """Again with sacreBLEU's own corpus score of drawn lines, and other draws."""
     references, run = system(0.3, 1)
-    (band,) = bleu_bands(run_statistics([run], references), lengths(references), [1], samples=4000)
+    (band,) = score_bands(Bleu(), Bleu().statistics([run], references), lengths(references), [1], samples=4000)
     rng, metric = random.Random(5), BLEU()
     scores = []
     for _ in range(1500):
@@ -66,28 +69,30 @@ def test_the_band_of_several_runs_spans_runs_that_differ():
 
 def test_bands_are_the_same_every_time_and_narrower_for_more_sentences():
     references, run = system(0.3, 1, number=400)
-    whole = bleu_bands(run_statistics([run], references), lengths(references), [1], samples=300)
-    assert whole == bleu_bands(run_statistics([run], references), lengths(references), [1], samples=300)
-    part = bleu_bands(run_statistics([run[:25]], references[:25]), lengths(references[:25]), [1], samples=300)
+    whole = score_bands(Bleu(), Bleu().statistics([run], references), lengths(references), [1], samples=300)
+    assert whole == score_bands(Bleu(), Bleu().statistics([run], references), lengths(references), [1], samples=300)
+    part = score_bands(
+        Bleu(), Bleu().statistics([run[:25]], references[:25]), lengths(references[:25]), [1], samples=300
+    )
     assert whole[0].upper - whole[0].lower < (part[0].upper - part[0].lower) / 2
 
 
 def test_sentences_without_variation_have_no_band_and_empty_groups_are_left_out():
-    statistics = run_statistics([["a b c d e"] * 12], ["a b c d x"] * 12)
-    (band,) = bleu_bands(statistics, [5] * 12, [0, 4, 6, 9], samples=50)
+    statistics = Bleu().statistics([["a b c d e"] * 12], ["a b c d x"] * 12)
+    (band,) = score_bands(Bleu(), statistics, [5] * 12, [0, 4, 6, 9], samples=50)
     assert (band.low, band.high, band.center, band.sentences) == (4, 6, 4.5, 12)
-    assert (band.lower, band.upper) == pytest.approx((band.bleu, band.bleu))
+    assert (band.lower, band.upper) == pytest.approx((band.score, band.score))
 
 
 def test_a_group_without_end_stands_at_its_median():
-    statistics = run_statistics([["a b c d e"] * 4], ["a b c d x"] * 4)
-    (band,) = bleu_bands(statistics, [10, 11, 14, 200], [0, 9], samples=5)
+    statistics = Bleu().statistics([["a b c d e"] * 4], ["a b c d x"] * 4)
+    (band,) = score_bands(Bleu(), statistics, [10, 11, 14, 200], [0, 9], samples=5)
     assert (band.center, band.high) == (12.5, math.inf)
 
 
 def test_every_run_must_have_every_line():
     with pytest.raises(ValueError, match="argument 2 is shorter"):
-        run_statistics([["a"]], ["a", "b"])
+        Bleu().statistics([["a"]], ["a", "b"])
 
 
 @given(st.lists(st.integers(0, 120), min_size=1, max_size=300))
@@ -119,3 +124,15 @@ def test_edges_are_round():
     assert even_edges(rng.integers(1, 58, 2000).tolist(), (1, 2, 5, 10)) == [1, 11, 21, 31, 41, 51]
     shares = even_edges(rng.integers(0, 50, 2000) / 100, (0.02, 0.05, 0.1))
     assert [round(edge, 3) for edge in shares] == [0, 0, 0.1, 0.2, 0.3, 0.4]
+
+
+def test_exact_match_is_the_share_of_lines_that_are_right():
+    """A line is right in whatever normal form of Unicode, and however words are spaced."""
+    references = ["a b", "c\u0327", "d", "e f"]
+    right, wrong = ["a  b", "\u00e7", "d", "e f"], ["a b", "c", "x", "f e"]
+    score = ExactMatch("word")
+    statistics = score.statistics([right, wrong], references)
+    bands = score_bands(score, statistics, [1, 1, 2, 2], [1, 2], samples=200)
+    assert [band.score for band in bands] == [75.0, 50.0]
+    (band,) = score_bands(score, statistics[:1], [1, 1, 2, 2], [1], samples=50)
+    assert band[-3:] == (100.0, 100.0, 100.0)

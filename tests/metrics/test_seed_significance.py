@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from unrolled.metrics.bands import run_statistics
-from unrolled.metrics.seed_significance import bleu_difference, difference, quantile, two_sided
+from unrolled.metrics.line_scores import Bleu
+from unrolled.metrics.seed_significance import difference, quantile, score_difference, two_sided
 
 
 @pytest.mark.parametrize(
@@ -80,13 +80,13 @@ def test_bleu_of_systems_with_several_runs():
     def run(wrong):
         return [line.replace("c d", "d c") if rng.random() < wrong else line for line in REFERENCES]
 
-    poor, good = (run_statistics([run(wrong) for _ in range(3)], REFERENCES) for wrong in (0.8, 0.2))
-    found = bleu_difference(poor, good, samples=200)
+    poor, good = (Bleu().statistics([run(wrong) for _ in range(3)], REFERENCES) for wrong in (0.8, 0.2))
+    found = score_difference(Bleu(), poor, good, samples=200)
     assert found.lower > 0
     assert found.p < 0.05
-    opposite = bleu_difference(good, poor, samples=200)
+    opposite = score_difference(Bleu(), good, poor, samples=200)
     assert opposite.difference == pytest.approx(-found.difference)
     assert opposite.p == pytest.approx(found.p)
-    assert bleu_difference(poor[:1], good, samples=200) is None
-    same = bleu_difference(poor, poor, samples=200)
+    assert score_difference(Bleu(), poor[:1], good, samples=200) is None
+    same = score_difference(Bleu(), poor, poor, samples=200)
     assert (same.difference, same.p) == (0.0, pytest.approx(1.0))

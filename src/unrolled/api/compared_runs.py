@@ -32,9 +32,10 @@ class ComparedRuns:
     """The tables of a comparison; print() gives those of compare.py, a notebook shows figures and sentences too.
 
     groups: a row for each group of runs that differ only in the seed, and for each run that was left out. tests: the
-    paired tests of every run against the baseline's of the same seed. bands: BLEU by length and by reordering. Figures
-    have the names of results.json and full precision. notices: what a reader should also know. folder: where files were
-    written, None without. baseline: how to name the first group as the baseline, None if there was one.
+    paired tests of every run against the baseline's of the same seed. bands: BLEU, or exact match, by length and by
+    reordering. Figures have the names of results.json and full precision. notices: what a reader should also know.
+    folder: where files were written, None without. baseline: how to name the first group as the baseline, None if there
+    was one.
     """
 
     groups: Records[dict[str, Any]]
@@ -86,7 +87,9 @@ def compare_by(options: Mapping[str, Any], *, write: bool) -> ComparedRuns:
         return _averaged(runs, options, write=write)
     report = Report(**{name: options[name] for name in ("bootstrap", "randomization", "sentences", "edges")})
     comparison = compare_groups(runs, options["baseline"])
-    translated, unread = read_translations(comparison, lambda run: text_of(str(run)), align=options["align"])
+    translated, unread = read_translations(
+        comparison, lambda run: text_of(str(run)), align=options["align"], score=options["score"]
+    )
     lines = [*notices(comparison), *unread]
     for line in lines:
         log.warning("%s", line)

@@ -18,10 +18,10 @@ from unrolled.files import write_text
 from unrolled.inference.scored_pieces import total
 from unrolled.inference.trained_translator import TrainedTranslator
 from unrolled.metrics.attention_counts import AttentionCounts
-from unrolled.metrics.bands import even_edges, run_statistics
+from unrolled.metrics.bands import even_edges
 from unrolled.metrics.error_rates import errors_of_lines
 from unrolled.metrics.error_rates import total as total_errors
-from unrolled.metrics.translation_scores import bleu_of_statistics
+from unrolled.metrics.line_scores import Bleu
 from unrolled.models.ablation import ABLATIONS, ablated, check_memory
 from unrolled.text.table import table
 
@@ -63,7 +63,7 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
     sources, references = text.sources(config.split), text.references(config.split)
     gold = text.gold(config.split)
     symbols = run.data.get("symbols")
-    scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}
+    bleu = Bleu(run.data.bleu_tokenize, run.data.bleu_lowercase)
     groups = groups_by_length([len(source.split()) for source in sources])
     rows = []
     for name in (INTACT, *names):
@@ -71,11 +71,11 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
             hypotheses = translator.translate(sources)
             scored = translator.score(sources, references)
             pairs = None if gold is None else translator.attend(sources, references)
-        (statistics,) = run_statistics([hypotheses], references, **scoring)
+        (statistics,) = bleu.statistics([hypotheses], references)
         errors = None if symbols is None else errors_of_lines(hypotheses, references, symbols)
         for words, lines in groups:
             row = {"memory": name, "source_words": words, "sentences": len(lines)}
-            row["bleu"] = bleu_of_statistics(statistics[lines].sum(axis=0))
+            row["bleu"] = bleu.of_sums(statistics[lines].sum(axis=0))
             if errors is not None:
                 row["word_error_rate"] = total_errors([errors[line] for line in lines]).word_error_rate
             row["loss"] = total([scored[line] for line in lines]).loss

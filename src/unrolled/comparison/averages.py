@@ -6,22 +6,18 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-import numpy as np
-
 from unrolled.comparison.groups import MEASURES, Measure, Spread
 from unrolled.comparison.options import CHOICE, identity, title, value_of, varied
 from unrolled.data.corpus import CorpusText
 from unrolled.errors import UserError, nearest
 from unrolled.metrics.error_rates import Errors, errors_of_lines
-from unrolled.metrics.paired_rates import paired_rates
+from unrolled.metrics.paired_rates import paired_error_rates
 from unrolled.metrics.significance import PairedScores
 from unrolled.runs.folder import Run
 from unrolled.text.lines import read_lines
 
 AVERAGED = ("test/word_error_rate", "test/symbol_error_rate", "test/bleu", "test/chrf")
 """Of which the mean over data sets says something."""
-RATES = {"test/word_error_rate": ("wrong", "lines"), "test/symbol_error_rate": ("edits", "symbols")}
-"""The counts of a line that a rate is made of."""
 
 
 @dataclass(frozen=True)
@@ -92,16 +88,9 @@ class Averages:
                 ours, theirs = (
                     [_errors(each.runs[name][seed], text_of) for name in self.names] for each in (system, self.baseline)
                 )
-                found.setdefault(system.label, {})[seed] = {
-                    measure: paired_rates(
-                        [_column(lines, part) for lines in theirs],
-                        [_column(lines, part) for lines in ours],
-                        [_column(lines, whole) for lines in ours],
-                        bootstrap=bootstrap,
-                        randomization=randomization,
-                    )
-                    for measure, (part, whole) in RATES.items()
-                }
+                found.setdefault(system.label, {})[seed] = paired_error_rates(
+                    theirs, ours, bootstrap=bootstrap, randomization=randomization
+                )
         return found
 
 
@@ -114,10 +103,6 @@ def _errors(run: Run, text_of: Callable[[Path], CorpusText]) -> list[Errors]:
     if text.fingerprint().get("test.target") != run.fact("test.target"):
         raise UserError(f"{run.folder}: the test text has changed since this run read it; put the old one back")
     return errors_of_lines(list(read_lines(run.folder / "translations" / "test.txt")), text.references("test"), symbols)
-
-
-def _column(lines: Any, name: str) -> Any:
-    return np.array([getattr(errors, name) for errors in lines], dtype=np.int64)
 
 
 def average(runs: Sequence[Run], over: str, baseline: str | Mapping[str, Any] | None = None) -> Averages:

@@ -44,7 +44,7 @@ MEASURES = (
     Measure("train/target_tokens_per_second", "tokens/s", 1, decimals=0),
     Measure("peak_memory_mib", "memory, MiB", -1, decimals=0),
 )
-BLEU, PERPLEXITY = MEASURES[0], MEASURES[5]
+BLEU, WORD_ERROR_RATE, PERPLEXITY = MEASURES[0], MEASURES[3], MEASURES[5]
 
 
 class Spread(NamedTuple):

@@ -1,21 +1,24 @@
-"""The files of a comparison: comparison.{md,csv,html}, significance.csv, bleu-by-*.{png,pdf}."""
+"""The files of a comparison: comparison.{md,csv,html}, significance.csv, bleu-by-*.{png,pdf} or exact-match-by-*."""
 
 import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 from unrolled.comparison import tables
 from unrolled.comparison.document import Block, Heading, Paragraph, Picture, Table, fragment, html, markdown
-from unrolled.comparison.groups import BLEU, MEASURES, Comparison, Group
+from unrolled.comparison.groups import BLEU, MEASURES, WORD_ERROR_RATE, Comparison, Group, Measure
 from unrolled.comparison.tables import Differences, Pairs, Rows
 from unrolled.comparison.translated import Translated
+from unrolled.comparison.translations import SCORES
 from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
 from unrolled.figures.formats import save_figure
 from unrolled.files import write_text
 from unrolled.metrics.bands import Band, even_edges
+from unrolled.metrics.line_scores import Bleu
 from unrolled.metrics.reordering import crossing_share
 from unrolled.runs.folder import Run
 from unrolled.text.table import table
@@ -35,23 +38,28 @@ P_VALUES = (
     "one seed, worse with another. It is about other test sentences, not about other seeds, and not corrected for the "
     "number of groups."
 )
+RATE_P_VALUES = (
+    "p: for the difference in word error rate from {baseline}, two-sided, by paired bootstrap ({bootstrap} resamples) "
+    "and approximate randomisation ({randomization} trials), each run against the baseline's run with the same seed. "
+    "With several seeds it is the largest; {mixed}: better with one seed, worse with another."
+)
 OVER_SEEDS = (
-    "Over seeds: does the mean BLEU of a system differ from that of {baseline}, with other seeds and sentences? "
+    "Over seeds: does the mean {score} of a system differ from that of {baseline}, with other seeds and sentences? "
     "Runs and sentences are random effects, in the spirit of Clark et al. 2011; Student's t, two-sided, {bootstrap} "
     "resamples, not corrected for the number of groups. detectable: the smallest true difference that so many runs "
     "would show in four of five experiments."
 )
 BANDS = (
-    "BLEU by {what}: for each group of n sentences the mean over runs of their corpus BLEU, and a 95 % confidence "
+    "{score} by {what}: for each group of n sentences the mean over runs, and a 95 % confidence "
     "interval by percentile bootstrap ({samples} resamples) over these sentences and, if a system has several runs, "
     "over the runs. For a single run it says nothing about other seeds."
 )
-LENGTH = "source length (words)"
+LENGTH = "source length ({unit})"
 REORDERING = "amount of reordering (share of crossing link pairs)"
 FOUND = " A hidden Markov model found the links in training and test text."
 OPTIONAL = [
     "significance.csv",
-    *(f"bleu-by-{what}.{suffix}" for what in ("length", "reordering") for suffix in ("png", "pdf")),
+    *(f"{of}-by-{what}.{suffix}" for of in SCORES for what in ("length", "reordering") for suffix in ("png", "pdf")),
 ]
 LENGTHS = (1, 2, 5, 10, 20, 50)
 SHARES = (0.02, 0.05, 0.1, 0.2)
@@ -67,7 +75,7 @@ class Written(NamedTuple):
     tests: Rows
     """significance.csv"""
     by_number: Rows
-    """BLEU by length and reordering."""
+    """BLEU, or exact match, by length and reordering."""
     fragment: str
     """comparison.html, without its style."""
 
@@ -77,8 +85,7 @@ class Report:
     """Writes the files of a comparison.
 
     bootstrap: resamples for tests and bands; randomization: trials; sentences: how many of the worst and of the best
-    are shown; edges: the smallest source lengths, in words, of the groups of BLEU by length, None for groups of equal
-    width.
+    are shown; edges: the smallest source lengths, of the groups by length, None for groups of equal width.
     """
 
     bootstrap: int
@@ -113,28 +120,33 @@ class Report:
         shown = as_text(summary)
         if pairs and comparison.baseline is not None:
             samples = {"bootstrap": self.bootstrap, "randomization": self.randomization, "mixed": tables.MIXED}
-            blocks += [Paragraph(P_VALUES.format(baseline=comparison.baseline.label, **samples))]
+            about = P_VALUES if "bleu" in tables.metrics_of(pairs) else RATE_P_VALUES
+            blocks += [Paragraph(about.format(baseline=comparison.baseline.label, **samples))]
             blocks += [Heading(f"Each run against {comparison.baseline.label}"), tables.tests(pairs)]
             shown += f"\nagainst {comparison.baseline.label}\n" + as_text(tables.tests(pairs))
             write_text(folder / "significance.csv", tables.comma_separated(tables.test_rows(pairs)))
         compared = self._differences(comparison, translated, pairs)
-        if compared and comparison.baseline is not None:
-            over_seeds = tables.differences(compared, comparison.groups)
+        if compared and comparison.baseline is not None and translated is not None:
+            over_seeds = tables.differences(compared, comparison.groups, translated.score.title)
             label = comparison.baseline.label
             blocks += [Heading(f"Each system against {label}, over seeds"), over_seeds]
-            blocks += [Paragraph(OVER_SEEDS.format(baseline=label, bootstrap=self.bootstrap))]
+            blocks += [
+                Paragraph(OVER_SEEDS.format(score=translated.score.title, baseline=label, bootstrap=self.bootstrap))
+            ]
             shown += f"\nagainst {label}, over seeds and sentences\n" + as_text(over_seeds)
         if notices:
             blocks += [Heading("Notes"), *map(Paragraph, notices)]
         by_number = []
         if translated is not None:
+            score = translated.score
             for name, what, bands in self._bands(translated):
-                by_number += tables.band_rows(bands, what)
-                caption = BANDS.format(what=what, samples=self.bootstrap)
+                by_number += tables.band_rows(bands, what, score.title)
+                caption = BANDS.format(score=score.title, what=what, samples=self.bootstrap)
                 caption += FOUND if what == REORDERING and translated.found else ""
-                blocks += _figure(folder / f"{name}.png", what, bands, caption)
+                blocks += _figure(folder / f"{score.name}-by-{name}.png", what, bands, caption, score.title)
             blocks += self._sentences(comparison, translated)
-        groups = tables.group_rows(comparison, pairs, compared)
+        name = Bleu.name if translated is None else translated.score.name
+        groups = tables.group_rows(comparison, pairs, compared, name)
         write_text(folder / "comparison.csv", tables.comma_separated(groups))
         write_text(folder / "comparison.md", markdown(TITLE, blocks))
         write_text(folder / "comparison.html", html(TITLE, blocks))
@@ -156,15 +168,15 @@ class Report:
         return {label: difference for label, difference in compared.items() if label in pairs}
 
     def _bands(self, translated: Translated) -> list[tuple[str, str, dict[str, list[Band]]]]:
-        """File name, what the numbers mean, and bands."""
-        lengths = [len(source.split()) for source in translated.sources]
+        """End of the file's name, what the numbers mean, and bands."""
+        unit, lengths = translated.lengths
         edges = sorted({0, *self.edges}) if self.edges else even_edges(lengths, LENGTHS)
         bands = translated.bands(lengths, edges, samples=self.bootstrap)
-        figures = [("bleu-by-length", LENGTH, bands)]
+        figures = [("length", LENGTH.format(unit=unit), bands)]
         if translated.links is not None:
             shares = [crossing_share(links) for links in translated.links]
             bands = translated.bands(shares, even_edges(shares, SHARES), samples=self.bootstrap)
-            figures.append(("bleu-by-reordering", REORDERING, bands))
+            figures.append(("reordering", REORDERING, bands))
         return figures
 
     def _sentences(self, comparison: Comparison, translated: Translated) -> list[Block]:
@@ -174,7 +186,8 @@ class Report:
         candidates = [group for group in translated.groups if group is not baseline]
         if number == 0 or not candidates:
             return []
-        best = max(candidates, key=lambda group: _mean(group))
+        measure = BLEU if isinstance(translated.score, Bleu) else WORD_ERROR_RATE
+        best = max(candidates, key=lambda group: _mean(group, measure))
         ranked = translated.sentences(best, baseline)
         against = "" if baseline is None else f" against {baseline.label}"
         order = "" if baseline is None else f", minus that of {baseline.label}"
@@ -186,18 +199,19 @@ class Report:
         return blocks
 
 
-def _figure(path: Path, what: str, bands: Mapping[str, Sequence[Band]], caption: str) -> list[Block]:
+def _figure(path: Path, what: str, bands: Mapping[str, Sequence[Band]], caption: str, score: str) -> list[Block]:
     from unrolled.figures.band_curves import bands_figure  # and matplotlib
 
-    figure = bands_figure(bands, label=what)
+    figure = bands_figure(bands, label=what, score=score)
     for suffix in (".png", ".pdf"):
         save_figure(figure, path.with_suffix(suffix))
-    return [Heading(f"BLEU by {what.partition(' (')[0]}"), Picture(path, caption), tables.by_number(bands, what)]
+    return [Heading(f"{score} by {what.partition(' (')[0]}"), Picture(path, caption), tables.by_number(bands, what)]
 
 
-def _mean(group: Group) -> float:
-    spread = group.spread(BLEU.name)
-    return -1.0 if spread is None else spread.mean
+def _mean(group: Group, measure: Measure) -> float:
+    """The higher, the better."""
+    spread = group.spread(measure.name)
+    return -inf if spread is None else measure.better * spread.mean
 
 
 def as_text(shown: Table) -> str:

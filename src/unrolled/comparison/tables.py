@@ -16,14 +16,15 @@ from unrolled.metrics.significance import PairedScores
 Pairs = Mapping[str, Mapping[Any, Mapping[str, PairedScores]]]
 """By group label and seed: "bleu" and "chrf" of that run, compared with the baseline's run of the same seed."""
 Differences = Mapping[str, SystemDifference]
-"""By group label: its BLEU compared with the baseline's over seeds and sentences."""
+"""By group label: its score compared with the baseline's over seeds and sentences."""
 P_VALUES = {"bootstrap": "p (bootstrap)", "randomization": "p (randomisation)"}
+SCORED = {measure.name.removeprefix("test/"): measure.title for measure in MEASURES}
 MIXED = "mixed"
 """Instead of a p-value: better than the baseline with one seed, worse with another."""
 
 
 def summary(comparison: Comparison, pairs: Pairs) -> Table:
-    """A row per group: options, runs, mean ± standard deviation of each figure that any group has, p-values of BLEU."""
+    """A row per group: options, runs, mean ± standard deviation of each figure that any group has, p-values."""
     measures = [measure for measure in MEASURES if any(group.spread(measure.name) for group in comparison.groups)]
     names = list(comparison.groups[0].values)
     head = [
@@ -60,12 +61,18 @@ def _spread(group: Group, measure: Measure) -> str:
     return measure.shown(spread.mean) + ("" if constant else f" ± {measure.shown(spread.deviation or 0.0)}")
 
 
-def p_value(pairs: Pairs, label: str, kind: str, metric: str = "bleu") -> float | str | None:
+def metrics_of(pairs: Pairs) -> list[str]:
+    """What was tested, the main figure first."""
+    return [*next(iter(next(iter(pairs.values())).values()))] if pairs else []
+
+
+def p_value(pairs: Pairs, label: str, kind: str, metric: str | None = None) -> float | str | None:
     """The largest p over a group's seeds, so that below 0.05 each of its runs differs; MIXED; None without a pair.
 
     Berger 1982, "Multiparameter Hypothesis Testing and Acceptance Sampling": to claim several differences together at a
-    level, each is tested at that level, whether or not the tests depend on each other.
+    level, each is tested at that level, whether or not the tests depend on each other. metric: by default the main one.
     """
+    metric = metric or next(iter(metrics_of(pairs)), "bleu")
     scores = [by_metric[metric] for by_metric in pairs.get(label, {}).values()]
     if not scores:
         return None
@@ -76,20 +83,21 @@ def p_value(pairs: Pairs, label: str, kind: str, metric: str = "bleu") -> float 
 
 def tests(pairs: Pairs) -> Table:
     """A row per pair of runs."""
-    head = ["group", "seed", "BLEU", "difference", *P_VALUES.values(), "chrF", "difference", *P_VALUES.values()]
+    names = [SCORED[metric.removeprefix("test/")] for metric in metrics_of(pairs)]
+    head = ["group", "seed", *(part for name in names for part in (name, "difference", *P_VALUES.values()))]
     rows = []
     for label, seeds in pairs.items():
         for seed, scores in seeds.items():
             rows.append([label, str(seed)])
-            for pair in (scores["bleu"], scores["chrf"]):
+            for pair in scores.values():
                 rows[-1] += [f"{pair.score:.2f}", f"{pair.difference:+.2f}"]
                 rows[-1] += [f"{pair.bootstrap:.4f}", f"{pair.randomization:.4f}"]
     return Table(head, rows)
 
 
-def differences(compared: Differences, groups: Sequence[Group]) -> Table:
+def differences(compared: Differences, groups: Sequence[Group], score: str) -> Table:
     """A row per system that was compared with the baseline over several seeds."""
-    head = ["group", "runs", "difference in BLEU", "95 % interval", "p (seeds and sentences)", "detectable"]
+    head = ["group", "runs", f"difference in {score}", "95 % interval", "p (seeds and sentences)", "detectable"]
     runs = {group.label: len(group.runs) for group in groups}
     rows = []
     for label, one in compared.items():
@@ -99,10 +107,10 @@ def differences(compared: Differences, groups: Sequence[Group]) -> Table:
 
 
 def by_number(bands: Mapping[str, Sequence[Band]], label: str) -> Table:
-    """The points of a figure: a row per group of sentences, with BLEU and band of each system."""
+    """The points of a figure: a row per group of sentences, with score and band of each system."""
     rows = []
     for at in zip(*bands.values(), strict=True):
-        scores = [f"{band.bleu:.2f} [{band.lower:.2f}, {band.upper:.2f}]" for band in at]
+        scores = [f"{band.score:.2f} [{band.lower:.2f}, {band.upper:.2f}]" for band in at]
         rows.append([at[0].interval, str(at[0].sentences), *scores])
     return Table([label, "sentences", *bands], rows)
 
@@ -117,7 +125,7 @@ def sentence(example: Sentence) -> Table:
 Rows = list[dict[str, Any]]
 
 
-def group_rows(comparison: Comparison, pairs: Pairs, compared: Differences) -> Rows:
+def group_rows(comparison: Comparison, pairs: Pairs, compared: Differences, score: str) -> Rows:
     """All figures in full precision, named as in results.json: a row per group, then one for each omitted run."""
     names = list(comparison.groups[0].values)
     rows: Rows = []
@@ -128,12 +136,15 @@ def group_rows(comparison: Comparison, pairs: Pairs, compared: Differences) -> R
         for measure in MEASURES:
             mean, deviation = group.spread(measure.name) or (None, None)
             row |= {f"{measure.name} mean": mean, f"{measure.name} standard deviation": deviation}
-        for metric in ("bleu", "chrf"):
-            row |= {f"{metric} p {kind}": p_value(pairs, group.label, kind, metric) for kind in P_VALUES}
+        for metric in metrics_of(pairs) or ("bleu", "chrf"):
+            row |= {
+                f"{metric.removeprefix('test/')} p {kind}": p_value(pairs, group.label, kind, metric)
+                for kind in P_VALUES
+            }
         over_seeds = (
             compared[group.label]._asdict() if group.label in compared else dict.fromkeys(SystemDifference._fields)
         )
-        row |= {f"bleu over seeds {name}": value for name, value in over_seeds.items()}
+        row |= {f"{score} over seeds {name}": value for name, value in over_seeds.items()}
         rows.append(row)
     empty = dict.fromkeys(rows[0])
     for run, why in comparison.left_out:
@@ -152,9 +163,13 @@ def test_rows(pairs: Pairs) -> Rows:
     ]
 
 
-def band_rows(bands: Mapping[str, Sequence[Band]], what: str) -> Rows:
+def band_rows(bands: Mapping[str, Sequence[Band]], what: str, score: str) -> Rows:
     """`by_number` in full precision, a row for each system and group of sentences."""
-    return [{"by": what, "group": label, **band._asdict()} for label, of_label in bands.items() for band in of_label]
+    return [
+        {"by": what, "of": score, "group": label, **band._asdict()}
+        for label, of_label in bands.items()
+        for band in of_label
+    ]
 
 
 def comma_separated(rows: Rows) -> str:

@@ -1,17 +1,27 @@
 """The translations of one test text by all compared runs, with its sources, references and word links."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
 from unrolled.alignment.links import Links
 from unrolled.comparison.groups import Group
-from unrolled.metrics.bands import Band, bleu_bands, run_statistics
-from unrolled.metrics.seed_significance import SystemDifference, bleu_difference
-from unrolled.metrics.significance import paired_tests
+from unrolled.metrics.bands import Band, score_bands
+from unrolled.metrics.error_rates import errors_of_lines
+from unrolled.metrics.line_scores import Bleu, ExactMatch, LineScore
+from unrolled.metrics.paired_rates import paired_error_rates
+from unrolled.metrics.seed_significance import SystemDifference, score_difference
+from unrolled.metrics.significance import PairedScores, paired_tests
 from unrolled.metrics.translation_scores import sentence_chrf
+from unrolled.text.characters import cut
+from unrolled.text.features import text_of
+
+
+def single_words(sources: Sequence[str]) -> bool:
+    """Whether every source is one word, besides its features, as of letters to sounds."""
+    return all(len(text_of(line).split()) == 1 for line in sources)
 
 
 class Sentence(NamedTuple):
@@ -29,57 +39,75 @@ class Translated:
     """``groups`` whose runs all translated the same text, and each run's translations by its folder.
 
     links: those of every pair of source and reference, None if unknown; found: whether our aligner found them.
-    scoring: how BLEU is computed, for `translation_scores`.
+    score: BLEU, or exact match of lines that are right or wrong.
     """
 
     groups: Sequence[Group]
     sources: Sequence[str]
     references: Sequence[str]
     hypotheses: Mapping[Path, Sequence[str]]
-    scoring: Mapping[str, Any] = field(default_factory=dict)
+    score: LineScore
     links: Sequence[Links] | None = None
     found: bool = False
+
+    @property
+    def lengths(self) -> tuple[str, list[int]]:
+        """Of the sources, and their unit: words, or letters if each is a single word."""
+        if single_words(self.sources):
+            return "letters", [len(cut(text_of(line), unit="grapheme", normalization="nfc")) for line in self.sources]
+        return "words", [len(line.split()) for line in self.sources]
 
     def of(self, group: Group) -> list[Sequence[str]]:
         """The translations of a group, one list per run."""
         return [self.hypotheses[run.folder] for run in group.runs]
 
     def pairs(self, baseline: Group, *, bootstrap: int, randomization: int) -> dict[str, dict[Any, Any]]:
-        """By label and seed, the `paired_tests` of each run against the baseline's run with the same seed."""
+        """By label and seed, each run tested against the baseline's run with the same seed.
+
+        Tested are BLEU and chrF (`paired_tests`), or, of lines that are right or wrong, both error rates.
+        """
         scored: dict[str, dict[Any, Any]] = {}
         others = {group.label: group.by_seed() for group in self.groups if group is not baseline}
         for seed, run in baseline.by_seed().items():
             systems = {label: self.hypotheses[runs[seed].folder] for label, runs in others.items() if seed in runs}
-            tests = paired_tests(
-                self.hypotheses[run.folder],
-                systems,
-                self.references,
-                bootstrap=bootstrap,
-                randomization=randomization,
-                **self.scoring,
-            )
+            tests = self._tests(self.hypotheses[run.folder], systems, bootstrap=bootstrap, randomization=randomization)
             for label, scores in tests.items():
                 scored.setdefault(label, {})[seed] = scores
         return scored
 
+    def _tests(
+        self, baseline: Sequence[str], systems: Mapping[str, Sequence[str]], *, bootstrap: int, randomization: int
+    ) -> dict[str, dict[str, PairedScores]]:
+        """By system and figure."""
+        samples: dict[str, Any] = {"bootstrap": bootstrap, "randomization": randomization}
+        if isinstance(self.score, ExactMatch):
+            symbols = self.score.symbols
+            theirs = errors_of_lines(baseline, self.references, symbols)
+            return {
+                label: paired_error_rates([theirs], [errors_of_lines(lines, self.references, symbols)], **samples)
+                for label, lines in systems.items()
+            }
+        assert isinstance(self.score, Bleu)
+        scoring: dict[str, Any] = {"tokenize": self.score.tokenize, "lowercase": self.score.lowercase}
+        return paired_tests(baseline, systems, self.references, **scoring, **samples)
+
+    def _statistics(self, group: Group) -> Any:
+        return self.score.statistics(self.of(group), self.references)
+
     def differences(self, baseline: Group, *, samples: int) -> dict[str, SystemDifference]:
-        """By label, each group's BLEU against the baseline's over seeds and sentences, if both have several runs."""
-        statistics = run_statistics(self.of(baseline), self.references, **self.scoring)
+        """By label, each group's score against the baseline's over seeds and sentences, if both have several runs."""
+        statistics = self._statistics(baseline)
         by_label = {
-            group.label: bleu_difference(
-                statistics, run_statistics(self.of(group), self.references, **self.scoring), samples=samples
-            )
+            group.label: score_difference(self.score, statistics, self._statistics(group), samples=samples)
             for group in self.groups
             if group is not baseline and min(len(group.runs), len(baseline.runs)) > 1
         }
         return {label: difference for label, difference in by_label.items() if difference is not None}
 
     def bands(self, numbers: Sequence[float], edges: Sequence[float], *, samples: int) -> dict[str, list[Band]]:
-        """By label, BLEU of groups of sentences; ``numbers`` has one for each sentence."""
+        """By label, the score of groups of sentences; ``numbers`` has one for each sentence."""
         return {
-            group.label: bleu_bands(
-                run_statistics(self.of(group), self.references, **self.scoring), numbers, edges, samples=samples
-            )
+            group.label: score_bands(self.score, self._statistics(group), numbers, edges, samples=samples)
             for group in self.groups
         }
 

@@ -8,26 +8,32 @@ from typing import Any
 from unrolled.alignment.aligner import Aligner
 from unrolled.alignment.links import Links
 from unrolled.comparison.groups import TEST, Comparison, Group
-from unrolled.comparison.translated import Translated
+from unrolled.comparison.translated import Translated, single_words
 from unrolled.data.corpus import CorpusText
-from unrolled.errors import WHOLE, UserError, check
+from unrolled.errors import WHOLE, UserError, check, check_choice
+from unrolled.metrics.line_scores import Bleu, ExactMatch, LineScore
 from unrolled.runs.folder import Run
 from unrolled.text.lines import read_lines
 
 log = logging.getLogger(__name__)
 
-SCORING = ("data.bleu_tokenize", "data.bleu_lowercase")
+SCORING = ("data.bleu_tokenize", "data.bleu_lowercase", "data.symbols")
+MONITOR = "objective.monitor"
+SCORES = (Bleu.name, ExactMatch.name)
 
 
 def read_translations(
-    comparison: Comparison, text_of: Callable[[Path], CorpusText], *, align: int
+    comparison: Comparison, text_of: Callable[[Path], CorpusText], *, align: int, score: str | None = None
 ) -> tuple[Translated | None, list[str]]:
     """The translations of the test text that the baseline, or else most runs, translated; and notices of omissions.
 
-    ``text_of`` gives the text of a run folder. If links are not known, an aligner finds them, provided that training
+    ``text_of`` gives the text of a run folder. score: one of `SCORES`; None: exact match where an error rate chose the
+    checkpoints of all these runs, else BLEU. If links are not known, an aligner finds them, provided that training
     and test text together have at most ``align`` pairs of lines. None if no group can be read.
     """
     check("align", align, WHOLE)
+    if score is not None:
+        check_choice("score", score, SCORES)
     notices = []
     groups: dict[tuple[Any, ...], list[Group]] = {}
     for group in comparison.groups:
@@ -50,13 +56,13 @@ def read_translations(
             f"{'; '.join(others)}: another test text, or BLEU over other tokens, than {groups[chosen][0].label}"
         )
     try:
-        return _read(groups[chosen], text_of, align, notices), notices
+        return _read(groups[chosen], text_of, align, score, notices), notices
     except UserError as problem:
         return None, [*notices, str(problem)]
 
 
 def _read(
-    groups: Sequence[Group], text_of: Callable[[Path], CorpusText], align: int, notices: list[str]
+    groups: Sequence[Group], text_of: Callable[[Path], CorpusText], align: int, score: str | None, notices: list[str]
 ) -> Translated | None:
     run = groups[0].runs[0]
     text = text_of(run.folder)
@@ -80,15 +86,26 @@ def _read(
         sources=sources,
         references=references,
         hypotheses=hypotheses,
-        scoring={"tokenize": run.fact(SCORING[0]), "lowercase": run.fact(SCORING[1])},
+        score=_score(whole, score),
         links=_find(text, align) if gold is None else [sure for sure, _ in gold],
         found=gold is None,
     )
 
 
+def _score(groups: Sequence[Group], wanted: str | None) -> LineScore:
+    runs = [run for group in groups for run in group.runs]
+    tokenize, lowercase, symbols = (runs[0].fact(name) for name in SCORING)
+    by_errors = all(str(run.fact(MONITOR)).endswith("error_rate") for run in runs)
+    if wanted == ExactMatch.name or (wanted is None and by_errors):
+        return ExactMatch(symbols or "word")
+    return Bleu(tokenize, lowercase)
+
+
 def _find(text: CorpusText, align: int) -> list[Links] | None:
     """Links of the test text, by an aligner that also sees the training text: a test text alone is too short."""
     train, test = ((text.sources(split), text.references(split)) for split in ("train", "test"))
+    if single_words(test[0]):
+        return None
     pairs = len(train[0]) + len(test[0])
     if pairs > align:
         log.info("no known links, and %d pairs of lines are more than align=%d: no figure of reordering", pairs, align)

@@ -130,6 +130,7 @@ def register_resolvers() -> None:
     OmegaConf.register_new_resolver("absolute", _absolute, replace=True)
     OmegaConf.register_new_resolver("run_folder", _run_folder, replace=True)
     OmegaConf.register_new_resolver("better", _better, replace=True)
+    OmegaConf.register_new_resolver("rate_of_batch", _rate_of_batch, replace=True)
 
 
 LOWER = ("loss", "perplexity", "aer", "ter", "error_rate")
@@ -138,6 +139,21 @@ LOWER = ("loss", "perplexity", "aer", "ter", "error_rate")
 def _better(figure: str) -> str:
     """Whether the smallest or the largest of a figure's values is best, by its name: min or max."""
     return "min" if str(figure).endswith(LOWER) else "max"
+
+
+BATCH = 2000  # padded positions of an update, for which the default learning rates are
+
+
+def _rate_of_batch(rate: float, positions: Any, batches: Any) -> float:
+    """The learning rate of updates of ``batches`` batches of ``positions`` padded positions.
+
+    It is ``rate`` up to `BATCH` of them, and above that it grows with their square root (Malladi et al. 2022):
+    an epoch of larger batches has fewer updates, and less noise in each. A count that is missing or wrong leaves
+    ``rate`` as it is: the checks of ranges name it.
+    """
+    if not all(isinstance(count, int) and count > 0 for count in (positions, batches)):
+        return rate
+    return rate * max(1.0, positions * batches / BATCH) ** 0.5
 
 
 def _unique() -> str:

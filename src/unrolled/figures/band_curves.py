@@ -1,4 +1,4 @@
-"""BLEU over source length or amount of reordering, like Figure 2 of Bahdanau et al. 2015, with bands."""
+"""A score over source length or amount of reordering, like Figure 2 of Bahdanau et al. 2015, with bands."""
 
 from collections.abc import Mapping, Sequence
 
@@ -16,10 +16,11 @@ LETTERS = 80
 """The most letters in a line of the legend."""
 
 
-def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
-    """One line per system: BLEU of every group of sentences, at its center, with the band shaded.
+def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str, score: str = "BLEU") -> Figure:
+    """One line per system: the score of every group of sentences, at its center, with the band shaded.
 
-    ``label`` names the numbers of the sentences. Colours, markers and dashes all differ, for printing in grey.
+    ``label`` names the numbers of the sentences, ``score`` the score. Colours, markers and dashes all differ,
+    for printing in grey.
     """
     columns = min(len(bands), 4, max(1, LETTERS // (max(map(len, bands)) + 8)))
     rows = -(-len(bands) // columns)
@@ -32,7 +33,7 @@ def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
         axes.fill_between(centers, lower, upper, color=color, alpha=0.13, linewidth=0)
         axes.plot(
             centers,
-            [band.bleu for band in points],
+            [band.score for band in points],
             color=color,
             label=name,
             linestyle=DASHES[place % len(DASHES)],
@@ -48,7 +49,7 @@ def bands_figure(bands: Mapping[str, Sequence[Band]], *, label: str) -> Figure:
     left = ScaledTranslation(-6 / 72, -19.5 / 72, figure.dpi_scale_trans)  # left of the labels' second line
     axes.text(0, 0, "n", transform=axes.transAxes + left, ha="right", va="center", fontsize=7.5, style="italic")
     axes.set_xlabel(label)
-    axes.set_ylabel("BLEU")
+    axes.set_ylabel(score)
     axes.grid(axis="y", color="0.9")
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)

@@ -1,6 +1,6 @@
-"""BLEU of groups of sentences, by length or any other number, with confidence bands.
+"""The score of groups of sentences, by length or any other number, with confidence bands.
 
-Letters: R runs of one system, N sentences, B resamples.
+Letters: R runs of one system, N sentences, K counts of each, B resamples.
 """
 
 import math
@@ -10,18 +10,18 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics
+from unrolled.metrics.line_scores import LineScore
 
 SEED = 12345
 """Of resampling; sacreBLEU's."""
 TINY = 1e-9
 """Above 0, and below any share of counts."""
 FEWEST = 10
-"""The fewest sentences in a group made by `even_edges`: with fewer, BLEU and its band mean nothing."""
+"""The fewest sentences in a group made by `even_edges`: with fewer, a score and its band mean nothing."""
 
 
 class Band(NamedTuple):
-    """BLEU of the sentences with a number from ``low`` to below ``high``, and its 95 % confidence interval.
+    """The score of the sentences with a number from ``low`` to below ``high``, and its 95 % confidence interval.
 
     ``center``: halfway between low and the last number of the group, or the median of an open group.
     """
@@ -30,7 +30,7 @@ class Band(NamedTuple):
     high: float
     center: float
     sentences: int
-    bleu: float
+    score: float
     lower: float
     upper: float
 
@@ -45,24 +45,18 @@ class Band(NamedTuple):
         return f"{low}–{high}" if low != high else low
 
 
-def run_statistics(
-    hypotheses: Sequence[Sequence[str]], references: Sequence[str], *, tokenize: str = "13a", lowercase: bool = False
-) -> npt.NDArray[np.int64]:
-    """`bleu_statistics` ``(R, N, 10)`` of the translations of R runs. ValueError: different numbers of lines."""
-    rows = [
-        bleu_statistics(translations, reference, tokenize=tokenize, lowercase=lowercase)
-        for reference, *translations in zip(references, *hypotheses, strict=True)
-    ]
-    return np.array(rows, dtype=np.int64).transpose(1, 0, 2)
-
-
-def bleu_bands(
-    statistics: npt.NDArray[np.int64], numbers: Sequence[float], edges: Sequence[float], *, samples: int
+def score_bands(
+    score: LineScore,
+    statistics: npt.NDArray[np.int64],
+    numbers: Sequence[float],
+    edges: Sequence[float],
+    *,
+    samples: int,
 ) -> list[Band]:
-    """BLEU of each group of sentences, averaged over the runs' corpus BLEU, with bootstrapped bands.
+    """The score of each group of sentences, averaged over the runs, with bootstrapped bands.
 
-    ``statistics (R, N, 10)`` are those of `run_statistics`, ``numbers (N,)`` one per sentence; ``edges``, ascending,
-    are the smallest numbers of the groups, the last of which is open. Groups without sentences are omitted.
+    ``statistics (R, N, K)`` are those of ``score``, ``numbers (N,)`` one per sentence; ``edges``, ascending, are the
+    smallest numbers of the groups, the last of which is open. Groups without sentences are omitted.
 
     The interval covers the middle 95 % of ``samples`` means (percentile bootstrap, Efron & Tibshirani 1993); for each
     mean the sentences of the group and, if there are several, the runs are drawn with replacement. So it shows the
@@ -76,22 +70,22 @@ def bleu_bands(
         rows = np.flatnonzero((values >= low) & (values < high))
         if len(rows) == 0:
             continue
-        means = _resampled(statistics[:, rows], samples)
+        means = _resampled(score, statistics[:, rows], samples)
         center = float(np.median(values[rows])) if math.isinf(high) else (low + high - whole) / 2
-        score = float(np.mean([bleu_of_statistics(run.sum(axis=0)) for run in statistics[:, rows]]))
+        mean = float(np.mean([score.of_sums(run.sum(axis=0)) for run in statistics[:, rows]]))
         lower, upper = np.percentile(means, (2.5, 97.5)).tolist()
-        bands.append(Band(low, high, center, len(rows), score, lower, upper))
+        bands.append(Band(low, high, center, len(rows), mean, lower, upper))
     return bands
 
 
-def _resampled(statistics: npt.NDArray[np.int64], samples: int) -> npt.NDArray[np.float64]:
-    """BLEU ``(B,)`` of drawn sentences, averaged over drawn runs. ``statistics (R, N, 10)``."""
+def _resampled(score: LineScore, statistics: npt.NDArray[np.int64], samples: int) -> npt.NDArray[np.float64]:
+    """The score ``(B,)`` of drawn sentences, averaged over drawn runs. ``statistics (R, N, K)``."""
     runs, sentences, _ = statistics.shape
     rng = np.random.default_rng(SEED)
     # how often each sentence is drawn (B, N), the same for all runs; then which runs (B, R)
     drawn = rng.multinomial(sentences, np.full(sentences, 1 / sentences), size=samples)
     chosen = rng.integers(runs, size=(samples, runs))
-    scores = np.array([[bleu_of_statistics(sums) for sums in drawn @ run] for run in statistics])
+    scores = np.array([[score.of_sums(sums) for sums in drawn @ run] for run in statistics])
     return scores[chosen, np.arange(samples)[:, None]].mean(axis=1)
 
 

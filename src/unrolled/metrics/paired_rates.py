@@ -9,12 +9,35 @@ import numpy as np
 import numpy.typing as npt
 
 from unrolled.metrics.bands import SEED
+from unrolled.metrics.error_rates import Errors
 from unrolled.metrics.significance import PairedScores
 
 Counts = Sequence[npt.NDArray[np.int64]]
 """D arrays ``(N,)``, one number for each line."""
 BLOCK = 1000
 """Samples at a time."""
+RATES = {"test/word_error_rate": ("wrong", "lines"), "test/symbol_error_rate": ("edits", "symbols")}
+"""The counts of a line that a rate is made of."""
+
+
+def paired_error_rates(
+    baseline: Sequence[Sequence[Errors]], system: Sequence[Sequence[Errors]], *, bootstrap: int, randomization: int
+) -> dict[str, PairedScores]:
+    """By figure, `paired_rates` of the errors of every line, of D data sets."""
+    return {
+        figure: paired_rates(
+            [_column(lines, part) for lines in baseline],
+            [_column(lines, part) for lines in system],
+            [_column(lines, whole) for lines in system],
+            bootstrap=bootstrap,
+            randomization=randomization,
+        )
+        for figure, (part, whole) in RATES.items()
+    }
+
+
+def _column(lines: Sequence[Errors], name: str) -> npt.NDArray[np.int64]:
+    return np.array([getattr(errors, name) for errors in lines], dtype=np.int64)
 
 
 def paired_rates(

@@ -4,7 +4,7 @@ sacreBLEU's paired tests compare two trained models. They say nothing about othe
 differ significantly. Clark et al. 2011, "Better Hypothesis Testing for Statistical Machine Translation: Controlling for
 Optimizer Instability", ask for several runs of each system. Here runs and sentences are both random effects.
 
-Letters: R runs of a system, N sentences, B resamples of the sentences.
+Letters: R runs of a system, N sentences, K counts of each, B resamples of the sentences.
 """
 
 import math
@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from unrolled.metrics.translation_scores import bleu_of_statistics
+from unrolled.metrics.line_scores import LineScore
 
 Scores = npt.NDArray[np.float64]
 SEED = 12345
@@ -35,16 +35,16 @@ class SystemDifference(NamedTuple):
     detectable: float
 
 
-def bleu_difference(
-    baseline: npt.NDArray[np.int64], system: npt.NDArray[np.int64], *, samples: int
+def score_difference(
+    score: LineScore, baseline: npt.NDArray[np.int64], system: npt.NDArray[np.int64], *, samples: int
 ) -> SystemDifference | None:
-    """From the `run_statistics` ``(R, N, 10)`` of both; None if one of them has a single run."""
+    """From the statistics ``(R, N, K)`` of ``score`` of both; None if one of them has a single run."""
     sentences = baseline.shape[1]
     drawn = np.random.default_rng(SEED).multinomial(sentences, np.full(sentences, 1 / sentences), size=samples)
 
     def scores(runs: npt.NDArray[np.int64]) -> tuple[Scores, Scores]:
-        whole = np.array([bleu_of_statistics(run.sum(axis=0)) for run in runs])
-        return whole, np.array([[bleu_of_statistics(sums) for sums in drawn @ run] for run in runs])
+        whole = np.array([score.of_sums(run.sum(axis=0)) for run in runs])
+        return whole, np.array([[score.of_sums(sums) for sums in drawn @ run] for run in runs])
 
     return difference(*scores(baseline), *scores(system), sentences=sentences)
 
