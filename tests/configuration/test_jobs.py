@@ -7,6 +7,7 @@ from omegaconf import OmegaConf
 
 from unrolled.configuration import jobs
 from unrolled.configuration.jobs import halved, value
+from unrolled.configuration.values import register_resolvers
 
 CONFIG = {"data": {"max_tokens": 101, "module": {"max_tokens": 101}}, "trainer": {"accumulate_grad_batches": 3}}
 
@@ -19,6 +20,15 @@ def test_half_the_tokens_and_twice_the_batches_an_update():
     }
     assert config == CONFIG
     assert halved(OmegaConf.create({**CONFIG, "data": {}})).data == {}
+
+
+def test_half_the_tokens_leave_the_learning_rate():
+    """Which is that of the whole update, and resolved before."""
+    register_resolvers()
+    batch = {"data": {"max_tokens": 8000, "module": {"max_tokens": 8000}}, "trainer": {"accumulate_grad_batches": 1}}
+    rate = "${rate_of_batch:2e-3,${data.max_tokens},${trainer.accumulate_grad_batches}}"
+    config = OmegaConf.create({**batch, "optimizer": {"lr": rate}})
+    assert [halved(config).optimizer.lr, halved(halved(config)).optimizer.lr] == [4e-3, 4e-3]
 
 
 def test_a_sweeper_is_told_the_best_checkpoint_s_figure():
