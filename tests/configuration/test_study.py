@@ -183,6 +183,7 @@ def test_another_space_needs_another_folder(tmp_path):
 
 MEDIAN = {"_target_": "optuna.pruners.MedianPruner", "n_startup_trials": 2, "n_warmup_steps": 1}
 HYPERBAND = {"_target_": "optuna.pruners.HyperbandPruner", "min_resource": 1, "max_resource": 5, "reduction_factor": 3}
+HALVING = {"_target_": "optuna.pruners.SuccessiveHalvingPruner", "min_resource": 1, "reduction_factor": 3}
 EPOCHS = 5
 
 
@@ -206,7 +207,7 @@ class Pruned(Study):
         return [returned]
 
 
-@pytest.mark.parametrize("pruner", [MEDIAN, HYPERBAND], ids=["median", "hyperband"])
+@pytest.mark.parametrize("pruner", [MEDIAN, HYPERBAND, HALVING], ids=["median", "hyperband", "halving"])
 def test_poor_trials_end_early_and_the_best_is_the_same(pruner, tmp_path):
     whole = Pruned(tmp_path / "whole", None)
     whole.sweep(*SPACE, trials=12)
@@ -219,7 +220,7 @@ def test_poor_trials_end_early_and_the_best_is_the_same(pruner, tmp_path):
     assert best.best_value > max(value for _, state, value, _ in study.trials() if state == "PRUNED")
 
 
-@pytest.mark.parametrize(("pruner", "killed"), [(MEDIAN, 1), (MEDIAN, 14), (HYPERBAND, 7), (HYPERBAND, 17)])
+@pytest.mark.parametrize(("pruner", "killed"), [(MEDIAN, 1), (MEDIAN, 14), (HYPERBAND, 7), (HYPERBAND, 17), (HALVING, 9)])
 def test_a_killed_study_with_early_ends_goes_on_as_if_it_had_not_been(pruner, killed, tmp_path):
     whole = Pruned(tmp_path / "whole", pruner)
     whole.sweep(*SPACE, trials=6)
