@@ -220,7 +220,9 @@ def test_poor_trials_end_early_and_the_best_is_the_same(pruner, tmp_path):
     assert best.best_value > max(value for _, state, value, _ in study.trials() if state == "PRUNED")
 
 
-@pytest.mark.parametrize(("pruner", "killed"), [(MEDIAN, 1), (MEDIAN, 14), (HYPERBAND, 7), (HYPERBAND, 17), (HALVING, 9)])
+@pytest.mark.parametrize(
+    ("pruner", "killed"), [(MEDIAN, 1), (MEDIAN, 14), (HYPERBAND, 7), (HYPERBAND, 17), (HALVING, 9)]
+)
 def test_a_killed_study_with_early_ends_goes_on_as_if_it_had_not_been(pruner, killed, tmp_path):
     whole = Pruned(tmp_path / "whole", pruner)
     whole.sweep(*SPACE, trials=6)
