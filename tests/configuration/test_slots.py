@@ -180,7 +180,7 @@ def test_a_package_that_is_trusted_by_name_may_be_named():
 @pytest.mark.usefixtures("package")
 def test_an_installed_package_offers_a_class_for_one_slot_by_an_entry_point(monkeypatch):
     offered = {"unrolled.attention": [EntryPoint("mine", "my_package:Mine", "unrolled.attention")]}
-    monkeypatch.setattr(slots, "entry_points", lambda group: offered.get(group, []))
+    monkeypatch.setattr(slots, "offered_in", lambda group: offered.get(group, []))
     check_slots({"attention": {"_target_": "my_package.Mine"}}, "RUN/config.yaml")
     refusal("model", "my_package.Mine")
     refusal("attention", "my_package.anything")

@@ -1,10 +1,12 @@
 """conf/: the choices that this installation offers, a folder a group; packages and the user may offer more."""
 
 import logging
+import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from importlib.metadata import entry_points
+from functools import lru_cache
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,12 +31,32 @@ def of_packages() -> list[Path]:
     Its value is such as my_package.conf, for the folder conf/ of that package. No package is imported for it.
     """
     folders = []
-    for entry in entry_points(group="unrolled.conf"):
+    for entry in offered_in("unrolled.conf"):
         package, *inner = re.split(r"[.:]", entry.value)
         spec = find_spec(package)
         places = None if spec is None else spec.submodule_search_locations
         folders += [folder for place in places or () if (folder := Path(place, *inner)).is_dir()]
     return folders
+
+
+def offered_in(group: str) -> tuple[EntryPoint, ...]:
+    """The entry points of a group that installed packages offer.
+
+    Reading them takes 15 ms, so they are read again only if a folder on the path has changed, as after an installation.
+    """
+    return _offered_in(group, tuple((place, _changed(place)) for place in sys.path))
+
+
+@lru_cache(maxsize=32)
+def _offered_in(group: str, path: tuple[tuple[str, int], ...]) -> tuple[EntryPoint, ...]:
+    return tuple(entry_points(group=group))
+
+
+def _changed(place: str) -> int:
+    try:
+        return os.stat(place or ".").st_mtime_ns
+    except OSError:
+        return 0
 
 
 def own_conf() -> Path | None:

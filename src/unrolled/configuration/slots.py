@@ -12,13 +12,12 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 import hydra.utils
 
-from unrolled.configuration.conf import targets_of
+from unrolled.configuration.conf import offered_in, targets_of
 from unrolled.errors import UserError, nearest
 
 
@@ -304,7 +303,7 @@ def _is_of_conf(target: str, path: tuple[str, ...]) -> bool:
 
 def _is_registered(target: str, slot: Slot) -> bool:
     """Whether an installed package offers it for this slot by an entry point."""
-    return any(entry.value.replace(":", ".") == target for entry in entry_points(group=f"{PROJECT}.{slot.name}"))
+    return any(entry.value.replace(":", ".") == target for entry in offered_in(f"{PROJECT}.{slot.name}"))
 
 
 def _check_trusted(target: str, package: str, slot: Slot | None, where: str) -> None:

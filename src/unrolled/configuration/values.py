@@ -3,6 +3,8 @@
 import os
 import secrets
 import time
+from copy import deepcopy
+from functools import lru_cache
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -45,7 +47,7 @@ def read_config(run: str | None) -> DictConfig:
     """
     config = read_plain(run)
     check_slots(config, f"{run}/{CONFIG}")
-    return DictConfig(OmegaConf.create(config))
+    return OmegaConf.create(config)
 
 
 def read_plain(run: str | None) -> dict[str, Any]:
@@ -65,7 +67,7 @@ def read_plain(run: str | None) -> dict[str, Any]:
         raise UserError(f"{path}: {path.stat().st_size} bytes are no configuration; put the run's own file back")
     damaged = f"{path}: this is no configuration of a run"
     try:
-        config = _plain(path.read_text(encoding="utf-8"))
+        config = deepcopy(_plain(path.read_text(encoding="utf-8")))
         if not isinstance(config, dict):
             raise UserError(f"{damaged}, but a {type(config).__name__}; put the run's own file back")
         config = brought_up_to_date(config)
@@ -79,6 +81,7 @@ def read_plain(run: str | None) -> dict[str, Any]:
     return config
 
 
+@lru_cache(maxsize=16)  # a command reads the same run's several times
 def _plain(text: str) -> Any:
     """A YAML file's values. ValueError: aliases that expand to more values than a run can have."""
     if "&" in text and (root := yaml.compose(text, yaml.SafeLoader)) is not None:
