@@ -11,6 +11,10 @@ from torch.utils.checkpoint import checkpoint
 
 KEPT_BYTES = 2**29
 """Kept for the backward pass, at most; the states of all steps come to it."""
+LARGE_BYTES = 2**20
+"""A result of so many bytes, on a CPU, gets a place of its own."""
+PLACES = 16
+"""Steps for which places are made at a time."""
 
 
 class Recomputed:
@@ -21,6 +25,7 @@ class Recomputed:
         self._model = model
         self._left: float | None = None
         self._each = 0.0
+        self._places: dict[Any, list[Tensor]] = {}
 
     def __call__(self, *inputs: Any) -> Any:
         """One step."""
@@ -29,7 +34,26 @@ class Recomputed:
         self._left -= self._each
         if self._left >= 0:
             return self._step(*inputs)
-        return checkpoint(self._step, *inputs, use_reentrant=False)
+        results = checkpoint(self._step, *inputs, use_reentrant=False)
+        return self._in_places(results, {_place(tensor) for tensor in _tensors(inputs)})
+
+    def _in_places(self, results: Any, given: set[int]) -> Any:
+        """``results`` with large tensors copied to places that were allocated together.
+
+        Where the allocator puts a step's result, in a gap between what the step is about to free, the next step finds
+        no more room, and with pooled attention each step cost four times its memory v.
+        """
+        if isinstance(results, Tensor):
+            large = results.nbytes >= LARGE_BYTES and results.device.type == "cpu"
+            return self._copied(results) if large and _place(results) not in given else results
+        return tuple(self._in_places(each, given) for each in results) if type(results) is tuple else results
+
+    def _copied(self, tensor: Tensor) -> Tensor:
+        places = self._places.setdefault((tensor.shape, tensor.dtype), [])
+        if not places:
+            places += tensor.detach().new_empty((PLACES, *tensor.shape)).unbind()
+        copied: Tensor = _Copied.apply(tensor, places.pop())  # type: ignore[no-untyped-call]
+        return copied
 
     def _kept_by(self, inputs: tuple[Any, ...]) -> int:
         """Bytes that a step keeps besides its inputs and the parameters: found out by a step that is dropped."""
@@ -44,6 +68,20 @@ class Recomputed:
         with torch.random.fork_rng(devices=[]), saved_tensors_hooks(count, _never):
             self._step(*inputs)
         return kept
+
+
+class _Copied(torch.autograd.Function):
+    """The identity, whose result is in a place that is given."""
+
+    @staticmethod
+    def forward(ctx: Any, tensor: Tensor, place: Tensor) -> Tensor:
+        # not a view: autograd would have each step's state be a part of all of them
+        copied = tensor.new_empty(0).set_(place.untyped_storage(), place.storage_offset(), place.shape, place.stride())
+        return copied.copy_(tensor)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return *gradients, None
 
 
 def _never(_: Any) -> Tensor:
