@@ -213,7 +213,9 @@ def lines_of(path: Path) -> list[str]:
 
 
 def environment() -> dict[str, str]:
-    return {**os.environ, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+    """One thread; freed memory is kept, as ours does by itself: JoeyNMT's updates are 1.2 times as fast so."""
+    kept = dict.fromkeys(("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_"), str(2**31 - 1))
+    return {**os.environ, **kept, "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 def train(contestant: Contestant, folder: Path, seconds: float) -> Iterator[dict[str, Any]]:
