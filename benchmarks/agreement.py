@@ -99,9 +99,8 @@ def waits(model: nn.Module, batch: Batch, precision: str) -> int:
 def main() -> None:
     chosen = arguments()
     batch = random_batch()
-    print(
-        "| attention | precision | loss, relative | gradient | waits in three steps |\n| --- | --- | ---: | ---: | ---: |"
-    )
+    print("| attention | precision | loss, relative | gradient | waits in three steps |")
+    print("| --- | --- | ---: | ---: | ---: |")
     for attention in chosen.attention:
         model = built(attention, chosen.size)
         right, gradients = loss_and_gradients(copy.deepcopy(model).double(), batch, "cpu", "fp64")
