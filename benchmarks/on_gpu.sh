@@ -37,7 +37,8 @@ part() {
 # trained NAME OPTIONS...: a training with its validations and its test
 trained() {
   python src/train.py experiment=multi30k data.root="$data" cache="$out/cache" logger=csv '~callbacks.pictures' \
-    '~callbacks.attention_record' '~callbacks.kept' hydra.run.dir="$out/$1" "${@:2}"
+    '~callbacks.attention_record' '~callbacks.kept' hydra.run.dir="$out/$1" \
+    ${short:+trainer.limit_val_batches=2 trainer.limit_test_batches=2} "${@:2}"
 }
 
 # two trainings with the same options, one of which is ended half-way and resumed: are the weights the same bits?
