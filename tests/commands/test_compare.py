@@ -11,6 +11,7 @@ from support.handmade_runs import REFERENCES, SIGNATURES, SOURCES, sha256_of, wr
 from support.scripts import call_script, results, write_pair
 
 from unrolled.comparison import report
+from unrolled.metrics.interaction import interaction
 from unrolled.metrics.line_scores import Bleu
 from unrolled.metrics.seed_significance import score_difference
 from unrolled.metrics.significance import paired_tests
@@ -330,6 +331,20 @@ def test_runs_chosen_by_an_error_rate_are_compared_by_exact_match(tmp_path, data
         assert float(row["exact-match over seeds difference"]) == pytest.approx(gain)
 
 
+def test_the_gain_on_longer_sources_is_compared_with_that_on_shorter_ones(runs):
+    printed = compare(runs.parent, "baseline={attention: bahdanau}", "longer_than=5").stdout
+    assert "gain over bahdanau by source length" in printed
+    lengths = np.array([len(line.split()) for line in SOURCES])
+    statistics = [Bleu().statistics(of_seeds(name), REFERENCES) for name in ("bahdanau", "gru_att")]
+    expected = interaction(Bleu(), *statistics, lengths > 5, samples=60)
+    (row,) = rows_of(runs / "comparison" / "interaction.csv")
+    assert row.pop("group") == "gru_att"
+    assert {name: float(value) for name, value in row.items()} == pytest.approx(expected._asdict())
+    assert "longer sources" in (runs / "comparison" / "comparison.md").read_text(encoding="utf-8")
+    compare(runs.parent, "baseline={attention: bahdanau}")
+    assert not (runs / "comparison" / "interaction.csv").exists()
+
+
 def test_of_single_words_the_length_is_in_letters(tmp_path):
     words = [f"{'abcdefghij'[: 1 + number % 7]}{number}" for number in range(40)]
     pairs = {split: write_pair(tmp_path, split, words, words) for split in ("train", "val", "test")}
@@ -370,6 +385,7 @@ def test_bold_stands_on_a_terminal_alone(runs, monkeypatch):
         (["runs=sweep", "align=all"], "align=all: give a whole number from 0"),
         (["runs=sweep", "output=sweep/a/config.yaml"], "sweep/a/config.yaml: cannot be written"),
         (["runs=sweep", "edges=3"], "edges=3: give whole numbers"),
+        (["runs=sweep", "longer_than=0"], "longer_than=0: give a whole number from 1"),
         (["runs=sweep", "score=bluer"], "score=bluer is unknown; did you mean bleu?"),
     ],
 )

@@ -85,7 +85,9 @@ def compare_by(options: Mapping[str, Any], *, write: bool) -> ComparedRuns:
     runs = load_runs(options["runs"])
     if options["over"] is not None:
         return _averaged(runs, options, write=write)
-    report = Report(**{name: options[name] for name in ("bootstrap", "randomization", "sentences", "edges")})
+    report = Report(
+        **{name: options[name] for name in ("bootstrap", "randomization", "sentences", "edges", "longer_than")}
+    )
     comparison = compare_groups(runs, options["baseline"])
     translated, unread = read_translations(
         comparison, lambda run: text_of(str(run)), align=options["align"], score=options["score"]

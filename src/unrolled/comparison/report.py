@@ -18,6 +18,7 @@ from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
 from unrolled.figures.formats import save_figure
 from unrolled.files import write_text
 from unrolled.metrics.bands import Band, even_edges
+from unrolled.metrics.interaction import Interaction
 from unrolled.metrics.line_scores import Bleu
 from unrolled.metrics.reordering import crossing_share
 from unrolled.runs.folder import Run
@@ -49,6 +50,11 @@ OVER_SEEDS = (
     "resamples, not corrected for the number of groups. detectable: the smallest true difference that so many runs "
     "would show in four of five experiments."
 )
+INTERACTION = (
+    "Does a system gain more over {baseline} on longer sources? Percentile bootstrap ({bootstrap} resamples) of the "
+    "sentences on either side and, where a system has several runs, of its runs; p is two-sided. For single runs it "
+    "says nothing about other seeds."
+)
 BANDS = (
     "{score} by {what}: for each group of n sentences the mean over runs, and a 95 % confidence "
     "interval by percentile bootstrap ({samples} resamples) over these sentences and, if a system has several runs, "
@@ -59,6 +65,7 @@ REORDERING = "amount of reordering (share of crossing link pairs)"
 FOUND = " A hidden Markov model found the links in training and test text."
 OPTIONAL = [
     "significance.csv",
+    "interaction.csv",
     *(f"{of}-by-{what}.{suffix}" for of in SCORES for what in ("length", "reordering") for suffix in ("png", "pdf")),
 ]
 LENGTHS = (1, 2, 5, 10, 20, 50)
@@ -85,19 +92,23 @@ class Report:
     """Writes the files of a comparison.
 
     bootstrap: resamples for tests and bands; randomization: trials; sentences: how many of the worst and of the best
-    are shown; edges: the smallest source lengths, of the groups by length, None for groups of equal width.
+    are shown; edges: the smallest source lengths of the groups by length, None for groups of equal width; longer_than:
+    the longest of the sources that count as short for the interaction of gain and length, None for no such table.
     """
 
     bootstrap: int
     randomization: int
     sentences: int
     edges: Sequence[int] | None
+    longer_than: int | None = None
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
         check("bootstrap", self.bootstrap, POSITIVE_WHOLE)
         check("randomization", self.randomization, POSITIVE_WHOLE)
         check("sentences", self.sentences, WHOLE)
+        if self.longer_than is not None:
+            check("longer_than", self.longer_than, POSITIVE_WHOLE)
         edges = self.edges
         if edges is not None and (not isinstance(edges, list) or any(edge not in WHOLE for edge in edges)):
             raise UserError(f"edges={edges}: give whole numbers of words, such as [0,11,21,31]")
@@ -134,6 +145,16 @@ class Report:
                 Paragraph(OVER_SEEDS.format(score=translated.score.title, baseline=label, bootstrap=self.bootstrap))
             ]
             shown += f"\nagainst {label}, over seeds and sentences\n" + as_text(over_seeds)
+        by_side = self._interactions(comparison, translated, pairs)
+        if by_side and comparison.baseline is not None and translated is not None:
+            label, (unit, _) = comparison.baseline.label, translated.lengths
+            sides = f"up to {self.longer_than} {unit}", "longer sources"
+            gains = tables.interactions(by_side, translated.score.title, *sides)
+            about = INTERACTION.format(baseline=label, bootstrap=self.bootstrap)
+            blocks += [Heading(f"Gain over {label} by source length"), gains, Paragraph(about)]
+            shown += f"\ngain over {label} by source length\n" + as_text(gains)
+            rows = [{"group": group, **found._asdict()} for group, found in by_side.items()]
+            write_text(folder / "interaction.csv", tables.comma_separated(rows))
         if notices:
             blocks += [Heading("Notes"), *map(Paragraph, notices)]
         by_number = []
@@ -166,6 +187,15 @@ class Report:
             return {}
         compared = translated.differences(comparison.baseline, samples=self.bootstrap)
         return {label: difference for label, difference in compared.items() if label in pairs}
+
+    def _interactions(
+        self, comparison: Comparison, translated: Translated | None, pairs: Pairs
+    ) -> dict[str, Interaction]:
+        """Of the groups that were tested."""
+        if self.longer_than is None or comparison.baseline is None or translated is None or not pairs:
+            return {}
+        by_label = translated.interactions(comparison.baseline, longer_than=self.longer_than, samples=self.bootstrap)
+        return {label: found for label, found in by_label.items() if label in pairs}
 
     def _bands(self, translated: Translated) -> list[tuple[str, str, dict[str, list[Band]]]]:
         """End of the file's name, what the numbers mean, and bands."""

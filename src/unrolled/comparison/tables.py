@@ -10,6 +10,7 @@ from unrolled.comparison.groups import MEASURES, Comparison, Group, Measure
 from unrolled.comparison.options import ABSENT
 from unrolled.comparison.translated import Sentence
 from unrolled.metrics.bands import Band
+from unrolled.metrics.interaction import Interaction
 from unrolled.metrics.seed_significance import SystemDifference
 from unrolled.metrics.significance import PairedScores
 
@@ -103,6 +104,16 @@ def differences(compared: Differences, groups: Sequence[Group], score: str) -> T
     for label, one in compared.items():
         rows.append([label, f"{runs[label]}", f"{one.difference:+.2f}", f"[{one.lower:+.2f}, {one.upper:+.2f}]"])
         rows[-1] += [f"{one.p:.4f}", f"{one.detectable:.2f}"]
+    return Table(head, rows)
+
+
+def interactions(found: Mapping[str, Interaction], score: str, shorter: str, longer: str) -> Table:
+    """A row per system: what it gains on shorter and on longer sources, and the difference."""
+    head = ["group", f"gain in {score}, {shorter}", f"gain, {longer}", "difference", "95 % interval", "p (bootstrap)"]
+    rows = []
+    for label, one in found.items():
+        gains = (f"{gain:+.2f}" for gain in (one.other, one.chosen, one.difference))
+        rows.append([label, *gains, f"[{one.lower:+.2f}, {one.upper:+.2f}]", f"{one.p:.4f}"])
     return Table(head, rows)
 
 

@@ -6,10 +6,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from unrolled.alignment.links import Links
 from unrolled.comparison.groups import Group
 from unrolled.metrics.bands import Band, score_bands
 from unrolled.metrics.error_rates import errors_of_lines
+from unrolled.metrics.interaction import Interaction, interaction
 from unrolled.metrics.line_scores import Bleu, ExactMatch, LineScore
 from unrolled.metrics.paired_rates import paired_error_rates
 from unrolled.metrics.seed_significance import SystemDifference, score_difference
@@ -103,6 +106,17 @@ class Translated:
             if group is not baseline and min(len(group.runs), len(baseline.runs)) > 1
         }
         return {label: difference for label, difference in by_label.items() if difference is not None}
+
+    def interactions(self, baseline: Group, *, longer_than: int, samples: int) -> dict[str, Interaction]:
+        """By label, whether each group gains more over the baseline on sources longer than that."""
+        chosen = np.array(self.lengths[1]) > longer_than
+        statistics = self._statistics(baseline)
+        by_label = {
+            group.label: interaction(self.score, statistics, self._statistics(group), chosen, samples=samples)
+            for group in self.groups
+            if group is not baseline
+        }
+        return {label: found for label, found in by_label.items() if found is not None}
 
     def bands(self, numbers: Sequence[float], edges: Sequence[float], *, samples: int) -> dict[str, list[Band]]:
         """By label, the score of groups of sentences; ``numbers`` has one for each sentence."""
