@@ -42,9 +42,9 @@ def linear_decay(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -
 def halve_on_plateau(
     optimizer: Optimizer, *, monitor: str, mode: str, patience: int, factor: float, minimum: float
 ) -> Schedule:
-    """Multiply lr by ``factor`` when ``monitor`` has not improved for more than ``patience`` validations.
+    """Multiply lr by ``factor`` when ``monitor`` has not improved for more than ``patience`` epochs.
 
-    It never falls below ``minimum``.
+    The last validation of an epoch counts. lr never falls below ``minimum``.
     """
     scheduler = ReduceLROnPlateau(
         optimizer,
