@@ -7,7 +7,7 @@
 DIR has train, val and test_2016_flickr .en and .de, tokenised. A run is one process in OUT/NAME (--name; the contestant
 and, for JoeyNMT, its learning rate). Each of its validations, greedy, becomes a line of OUT/curves.jsonl: seconds since
 the process started, its CPU seconds, updates, BLEU over the file's tokens. Then comes test BLEU with a beam of 5, which
-no second counts. JoeyNMT runs by its own command, with ours' sizes and SentencePiece model (joeynmt_configuration).
+no second counts. JoeyNMT runs by its own command, with our sizes and our SentencePiece model (joeynmt_configuration).
 Without --seconds nothing is trained: the table of what OUT holds is printed.
 """
 
