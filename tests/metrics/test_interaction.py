@@ -46,6 +46,16 @@ def test_several_runs_are_averaged():
     assert found.chosen == pytest.approx(100 * (system[:, long, 0].mean() - baseline[:, long, 0].mean()))
 
 
+def test_a_run_that_is_poor_on_both_sides_is_no_interaction():
+    """Both sides have the same lines, of which one run has half right and the others all: the gain is equal anyhow."""
+    rates = [np.tile([1, 0], 1000), np.ones(2000), np.ones(2000)]
+    baseline = np.array([[[int(right), 1] for right in run] for run in rates])
+    system = np.ones_like(baseline)
+    found = interaction(SCORE, baseline, system, np.arange(2000) >= 1000, samples=300)
+    assert found.difference == 0
+    assert -6 < found.lower <= 0 <= found.upper < 6  # the gain itself is 0 to 50, as runs are drawn
+
+
 def test_there_must_be_sentences_on_both_sides():
     lines = statistics(np.full(9, 0.5), 5)
     assert interaction(SCORE, lines, lines, np.ones(9, dtype=bool), samples=5) is None

@@ -33,14 +33,23 @@ def interaction(
 ) -> Interaction | None:
     """From the statistics ``(R, N, K)`` of both systems; ``chosen (N,)``; None if all or none of the N are.
 
-    Percentile bootstrap (Efron & Tibshirani 1993): sentences are drawn with replacement among the chosen and among the
-    others, the same for both systems, and of each system its runs. p is twice the smaller share of resamples on one
+    Percentile bootstrap (Efron & Tibshirani 1993): of each system its runs are drawn with replacement, and sentences
+    among the chosen and among the others, the same for both systems. p is twice the smaller share of resamples on one
     side of 0, at least 2 / (B + 1). A single run tells nothing about other seeds.
     """
     if chosen.all() or not chosen.any():
         return None
     rng = np.random.default_rng(SEED)
-    gains = [_gains(score, baseline[:, rows], system[:, rows], samples, rng) for rows in (~chosen, chosen)]
+    # of each system the same runs (B, R) for both sides: a seed that is good on both is no interaction
+    drawn_runs = [rng.integers(len(runs), size=(samples, len(runs))) for runs in (baseline, system)]
+    gains = []
+    for rows in (~chosen, chosen):
+        sentences = int(rows.sum())
+        drawn = rng.multinomial(sentences, np.full(sentences, 1 / sentences), size=samples)  # (B, N)
+        (theirs, theirs_resampled), (ours, ours_resampled) = (
+            _means(score, runs[:, rows], drawn, of) for runs, of in zip((baseline, system), drawn_runs, strict=True)
+        )
+        gains.append((ours - theirs, ours_resampled - theirs_resampled))
     (other, resampled_others), (of_chosen, resampled_chosen) = gains
     differences = resampled_chosen - resampled_others
     lower, upper = np.percentile(differences, (2.5, 97.5)).tolist()
@@ -49,18 +58,10 @@ def interaction(
     return Interaction(other, of_chosen, of_chosen - other, lower, upper, p)
 
 
-def _gains(
-    score: LineScore, baseline: Statistics, system: Statistics, samples: int, rng: np.random.Generator
+def _means(
+    score: LineScore, runs: Statistics, drawn: npt.NDArray[np.int64], of: npt.NDArray[np.int64]
 ) -> tuple[float, npt.NDArray[np.float64]]:
-    """The difference in score, and that of resampled sentences and runs ``(B,)``."""
-    sentences = baseline.shape[1]
-    drawn = rng.multinomial(sentences, np.full(sentences, 1 / sentences), size=samples)
-
-    def means(runs: Statistics) -> tuple[float, npt.NDArray[np.float64]]:
-        whole = float(np.mean([score.of_sums(run.sum(axis=0)) for run in runs]))
-        scores = np.array([[score.of_sums(sums) for sums in drawn @ run] for run in runs])
-        of = rng.integers(len(runs), size=(samples, len(runs)))
-        return whole, scores[of, np.arange(samples)[:, None]].mean(axis=1)
-
-    (theirs, theirs_resampled), (ours, ours_resampled) = means(baseline), means(system)
-    return ours - theirs, ours_resampled - theirs_resampled
+    """The mean score of the runs, and that of the runs ``of (B, R)`` on the sentences ``drawn (B, N)``: ``(B,)``."""
+    whole = float(np.mean([score.of_sums(run.sum(axis=0)) for run in runs]))
+    scores = np.array([[score.of_sums(sums) for sums in drawn @ run] for run in runs])
+    return whole, scores[of, np.arange(len(of))[:, None]].mean(axis=1)
