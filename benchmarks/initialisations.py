@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import nn
 
+READ_EMBEDDINGS = ("decoder.rec1.input.weight", "readout.embedding.weight")
 GATED = re.compile(r"gru\.weight_|rec[12]\.(input|recurrent)\.weight")  # of the cGRU
 
 
@@ -35,6 +36,9 @@ def before(model: nn.Module) -> None:
     """Ours until 2026: embeddings N(0, 1/E), all else by Glorot."""
     embeddings_only(model)
     readout_only(model)
+    for name, matrix in model.named_parameters():
+        if name in READ_EMBEDDINGS:  # larger in ours where the embeddings are tied
+            nn.init.xavier_uniform_(matrix)
 
 
 @torch.no_grad()

@@ -1,11 +1,20 @@
 """Initial values of parameters."""
 
+from collections.abc import Callable, Sequence
+
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 @torch.no_grad()
-def initialise(model: nn.Module, *, output: nn.Linear, tied: nn.Embedding | None = None, orthogonal: bool) -> None:
+def initialise(
+    model: nn.Module,
+    *,
+    output: nn.Linear,
+    tied: nn.Embedding | None = None,
+    read_by: Sequence[Callable[[Tensor], Tensor]] = (),
+    orthogonal: bool,
+) -> None:
     """Fill all parameters of ``model``, in a fixed order, from torch's global random state.
 
     A word's input has variance 1 per unit, and the output distinguishes words from the first step on:
@@ -13,7 +22,9 @@ def initialise(model: nn.Module, *, output: nn.Linear, tied: nn.Embedding | None
     * embeddings: N(0, 1), PyTorch's default;
     * ``output``, the last map, from R hidden units to the vocabulary: N(0, 1/R). Glorot's variance 2/(R + V) would be
       hundreds of times smaller, less than ten steps of Adam change it: the rows of all words would soon be the same;
-    * ``tied``, an embedding of size E that is also the output's matrix: N(0, E^-1/2), between the two;
+    * ``tied``, an embedding of size E that is also the output's matrix: as the output, N(0, 1/E). What reads it, the
+      linear maps that the functions ``read_by`` apply to an embedding, are sqrt(E) times as large in return, so that
+      the model begins as the same function, in distribution, as one with two matrices;
     * other matrices: Glorot uniform; biases zero.
 
     ``orthogonal``: every square recurrent block is a random orthogonal matrix (Saxe et al. 2014; dl4mt's
@@ -21,7 +32,7 @@ def initialise(model: nn.Module, *, output: nn.Linear, tied: nn.Embedding | None
     """
     for name, module in model.named_modules():
         if isinstance(module, nn.Embedding):
-            nn.init.normal_(module.weight, std=module.embedding_dim**-0.25 if module is tied else 1.0)
+            nn.init.normal_(module.weight, std=module.embedding_dim**-0.5 if module is tied else 1.0)
             if module.padding_idx is not None:
                 module.weight[module.padding_idx].zero_()
         elif isinstance(module, nn.Linear):
@@ -38,6 +49,28 @@ def initialise(model: nn.Module, *, output: nn.Linear, tied: nn.Embedding | None
                     parameter.zero_()
                 else:
                     _fill_matrix(parameter, recurrent=parameter_name.startswith("weight_hh"), orthogonal=orthogonal)
+    if tied is not None:
+        for reader in _readers(model, tied, read_by):
+            reader.weight *= tied.embedding_dim**0.5
+
+
+def _readers(
+    model: nn.Module, embedding: nn.Embedding, functions: Sequence[Callable[[Tensor], Tensor]]
+) -> list[nn.Linear]:
+    """The linear maps of ``model`` that ``functions`` apply to an embedding itself."""
+    vector = torch.zeros(1, embedding.embedding_dim)
+    found: list[nn.Linear] = []
+
+    def note(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
+        if isinstance(module, nn.Linear) and inputs[0] is vector:
+            found.append(module)
+
+    hooks = [module.register_forward_pre_hook(note) for module in model.modules()]
+    for function in functions:
+        function(vector)
+    for hook in hooks:
+        hook.remove()
+    return found
 
 
 def _fill_matrix(weight: torch.Tensor, *, recurrent: bool, orthogonal: bool) -> None:

@@ -169,7 +169,7 @@ def rnn_lm(
         embedding_dropout=embedding_dropout,
     )
     tied = model.embedding if tied_embeddings else None
-    initialise(model, output=model.output, tied=tied, orthogonal=orthogonal)
+    initialise(model, output=model.output, tied=tied, read_by=[model.cells()[0].project], orthogonal=orthogonal)
     if tied_embeddings:
         model.output.weight = model.embedding.weight
     return model

@@ -172,7 +172,8 @@ def translator(
         annotation_dropout=annotation_dropout,
     )
     tied = model.target_embedding if tied_target_embeddings else None
-    initialise(model, output=model.readout.output, tied=tied, orthogonal=orthogonal)
+    read_by = (model.decoder.project, model.readout.project)
+    initialise(model, output=model.readout.output, tied=tied, read_by=read_by, orthogonal=orthogonal)
     if tied_target_embeddings:
         if model.readout.output.weight.shape != model.target_embedding.weight.shape:
             raise UserError(
