@@ -3,12 +3,12 @@
 import hashlib
 import inspect
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
 from unrolled.alignment.aligner import Aligner
-from unrolled.alignment.links import known_alignments, pharaoh, training_links
+from unrolled.alignment.links import known_alignments, pharaoh, read_alignments, training_links
 from unrolled.alignment.pieces import piece_links
 from unrolled.data import kept, store
 from unrolled.data.corpus import Files
@@ -20,7 +20,8 @@ from unrolled.text.tokenizer import Tokenizer
 log = logging.getLogger(__name__)
 
 FOUND = "links.talp"
-SOURCES = ("given", "auto")
+SOURCES = ("given", "auto", "auto_pieces")
+PieceLinks = list[tuple[int, int, int]]
 GOLDEN = (5**0.5 - 1) / 2
 PROGRAMS = ("aligner", "ibm_model", "hmm_model", "word_pairs", "symmetrization")
 
@@ -29,7 +30,8 @@ class KnownAlignments:
     """The known alignments of the parallel text ``files``; ``digest(path)`` is the SHA-256 of a file's bytes.
 
     origin: where training gets its links: "given", from the corpus' own alignment file; "auto", from `Aligner`, which
-    aligns the training text; None: it uses none. share: of the training pairs whose links are used, the others have
+    aligns the words of the training text; "auto_pieces", likewise, but the pieces that the tokenizers cut it into, such
+    as letters and phones; None: it uses none. share: of the training pairs whose links are used, the others have
     none; those of a smaller share are among those of a larger one. UserError: another origin, an invalid share.
     """
 
@@ -50,66 +52,89 @@ class KnownAlignments:
 
     def prepare(self, source: Tokenizer, target: Tokenizer) -> None:
         """Write what is not cached yet. UserError: nothing to learn from; what `known_alignments` refuses."""
-        if self._origin is not None and self._file("train") is None:
+        if self._origin is not None and self._file("train", source, target) is None:
             raise UserError(
                 f"alignment.source={self._origin}: this corpus has no known alignments: give"
                 " data.train_alignment=FILE, or alignment.source=auto to have the training text aligned"
             )
-        if self._origin == "auto":
-            self._align()
+        if self._origin in ("auto", "auto_pieces"):
+            self._align(source, target)
         for split in self._files:
-            if self._file(split) is not None:
-                self._write(split, source, target)
+            self._write(split, source, target)
 
     def training(self, source: Tokenizer, target: Tokenizer) -> TokenStore | None:
         """The `piece_links` of every training pair, flattened; None if there is nothing to learn from."""
         return None if self._origin is None else TokenStore.open(self._links("train", source, target))
 
-    def _file(self, split: str) -> tuple[Path, int] | None:
+    def _file(self, split: str, source: Tokenizer, target: Tokenizer) -> tuple[Path, int] | None:
         """The Pharaoh file of a split, even if it has yet to be made, and the number of a first word in it."""
         files = self._files[split]
-        if split == "train" and self._origin == "auto" and files.source is not None:
+        if split == "train" and self._origin in ("auto", "auto_pieces") and files.source is not None:
+            tokenizers = [source.sha256, target.sha256] if self._origin == "auto_pieces" else []
             text = self._digest(files.source) + self._digest(files.target)
-            return self._cache / "alignments" / _key(text, *_aligner()) / FOUND, 0
+            return self._cache / "alignments" / _key(text, *_aligner(), *tokenizers) / FOUND, 0
         return None if files.alignment is None else (files.alignment, files.alignment_base)
 
     def _links(self, split: str, source: Tokenizer, target: Tokenizer) -> Path:
-        files, known = self._files[split], self._file(split)
+        files, known = self._files[split], self._file(split, source, target)
         assert files.source is not None
         assert known is not None
         text = self._digest(files.source) + self._digest(files.target)
         used = [f"share {self._share}"] if split == "train" and self._share < 1 else []
         return self._cache / "links" / _key(text, sha256(known[0]), str(known[1]), source.sha256, target.sha256, *used)
 
-    def _align(self) -> None:
-        files, known = self._files["train"], self._file("train")
-        source = files.source
-        assert source is not None
+    def _align(self, source: Tokenizer, target: Tokenizer) -> None:
+        files, known = self._files["train"], self._file("train", source, target)
+        assert files.source is not None
         assert known is not None
+        texts = (files.source, source), (files.target, target)
 
         def make(folder: Path) -> None:
             folder.mkdir()
-            links = Aligner().align(list(read_lines(source)), list(read_lines(files.target)))
+            if self._origin == "auto_pieces":  # ids in place of words
+                sides = [[" ".join(map(str, ids)) for ids in _encoded(*text)] for text in texts]
+            else:
+                sides = [list(read_lines(path)) for path, _ in texts]
+            links = Aligner().align(*sides)
             (folder / FOUND).write_text("".join(f"{pharaoh(each)}\n" for each in links), encoding="utf-8")
 
         kept.keep(known[0].parent, make)
 
     def _write(self, split: str, source: Tokenizer, target: Tokenizer) -> None:
-        files, known = self._files[split], self._file(split)
+        files, known = self._files[split], self._file(split, source, target)
+        if files.source is None or known is None:
+            return
         path = self._links(split, source, target)
-        if files.source is None or known is None or store.is_whole(path):
+        if store.is_whole(path):
             return
         if path.exists():
             log.warning("%s: damaged, or of an earlier version; it is made again", path)
-        alignments = known_alignments(known[0], files.source, files.target, base=known[1])
+        of_pieces = split == "train" and self._origin == "auto_pieces"
+        of_pair = self._between_pieces if of_pieces else self._between_words
+        links = of_pair(split, source, target)
+        store.write(path, (list(chain.from_iterable(each)) for each in links), vocabulary_size=2**31)
+
+    def _between_words(self, split: str, source: Tokenizer, target: Tokenizer) -> Iterator[PieceLinks]:
+        files, known = self._files[split], self._file(split, source, target)
+        assert files.source is not None
+        assert known is not None
         share = self._share if split == "train" else 1.0
-        links = (
-            piece_links(training_links(sure, possible), source.words_of_pieces(one), target.words_of_pieces(other))
-            if is_used(pair, share)
-            else []
-            for pair, (one, other, sure, possible) in enumerate(alignments)
-        )
-        store.write(path, (list(chain.from_iterable(of_pair)) for of_pair in links), vocabulary_size=2**31)
+        alignments = known_alignments(known[0], files.source, files.target, base=known[1])
+        for pair, (one, other, sure, possible) in enumerate(alignments):
+            words = source.words_of_pieces(one), target.words_of_pieces(other)
+            yield piece_links(training_links(sure, possible), *words) if is_used(pair, share) else []
+
+    def _between_pieces(self, split: str, source: Tokenizer, target: Tokenizer) -> Iterator[PieceLinks]:
+        files, known = self._files[split], self._file(split, source, target)
+        assert files.source is not None
+        assert known is not None
+        pairs = zip(_encoded(files.source, source), _encoded(files.target, target), strict=True)
+        for pair, ((one, other), (links, _)) in enumerate(zip(pairs, read_alignments(known[0]), strict=True)):
+            yield piece_links(links, range(len(one)), range(len(other))) if is_used(pair, self._share) else []
+
+
+def _encoded(text: Path, tokenizer: Tokenizer) -> list[list[int]]:
+    return tokenizer.encode(list(read_lines(text)))
 
 
 def is_used(pair: int, share: float) -> bool:
