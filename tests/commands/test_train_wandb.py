@@ -11,6 +11,8 @@ from support.forked import run_forked
 from support.scripts import ROOT, TINY, TINY_MODEL, results
 from support.wandb_files import read
 
+from unrolled.configuration.values import register_resolvers
+
 
 @pytest.fixture(scope="session")
 def shown(trained):
@@ -123,6 +125,7 @@ def test_the_options_of_docs_sweep_yaml_are_ours():
     """As W&B's agent builds its command of docs/sweep.yaml, with each end of every range."""
     from wandb.sdk.launch.sweeps.utils import create_sweep_command_args
 
+    register_resolvers()
     sweep = yaml.safe_load((ROOT / "docs" / "sweep.yaml").read_text(encoding="utf-8"))
     assert (ROOT / sweep["program"]).is_file()
     assert sweep["command"] == ["${env}", "python", "${program}", "${args_no_hyphens}"]
