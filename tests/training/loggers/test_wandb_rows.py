@@ -126,7 +126,7 @@ def test_a_new_training_logs_everything(piece, tmp_path):
     assert run.logged == [(None, {"train/loss": 0.4, STEP: 2})]
 
 
-def test_the_run_begins_beside_the_training(tmp_path):
+def test_the_run_begins_while_training_does(tmp_path):
     may_begin, run = Event(), Run()
 
     def begin():

@@ -31,7 +31,7 @@ class OnceLogger(WandbLogger):
     """Omits from what is logged to the W&B run the rows that its earlier pieces in ``folder`` have.
 
     An offline run has a piece for each time that it was resumed; `wandb sync` puts them together. begin: starts the run
-    and returns it. That takes a second, so it happens beside the first steps; the first row logged waits for it.
+    and returns it. That takes a second, so it happens during the first steps; the first row logged waits for it.
     """
 
     def __init__(self, begin: Callable[[], Any], folder: Path, *, resume: bool) -> None:
