@@ -46,6 +46,8 @@ CORPORA = {  # source and target file of a split; the split's name where it is a
     "tanaka-en-ja": ("{}.en", "{}.ja", {}),
     "wmt-10k-en-de": ("src-{}.txt", "tgt-{}.txt", {}),
 }
+OTHERS = ("gru_att", "gru_att_pooled", "dot", "general", "coverage", "location", "location_extrapolating")
+"""The attentions but the default."""
 EXPERIMENT = (  # conf/experiment/multi30k.yaml, but for label smoothing
     "tokenizer=bpe",
     "data.max_tokens=1200",
@@ -92,7 +94,7 @@ def cells() -> Iterator[Cell]:
         yield Cell("data", corpus, corpus=corpus)
     for model in ("cgru", "bahdanau", "rnnsearch", "encoder_decoder", "rnn_lm", "feedforward_lm"):
         yield Cell("model", model, (f"model={model}", *small))
-    for attention in ("bahdanau", "gru_att", "gru_att_pooled", "dot", "general", "coverage"):
+    for attention in ("bahdanau", *OTHERS):
         yield Cell("attention", attention, (f"attention={attention}", *small))
     for model in ("cgru", "rnnsearch", "encoder_decoder"):
         yield Cell("tied", model, (f"model={model}", "model.tied_target_embeddings=true", *small))
@@ -116,7 +118,7 @@ def cells() -> Iterator[Cell]:
 
 def variations() -> Iterator[tuple[str, tuple[str, ...]]]:
     """One option changed: what the defaults' first two epochs are compared with."""
-    for attention in ("gru_att", "gru_att_pooled", "dot", "general", "coverage"):
+    for attention in OTHERS:
         yield f"attention={attention}", (f"attention={attention}",)
     yield "tied", ("model.tied_target_embeddings=true",)
     for number in (500, 1000, 4000, 8000):
