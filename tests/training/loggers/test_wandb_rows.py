@@ -2,7 +2,6 @@
 
 import json
 import struct
-from threading import Event
 
 import pytest
 from wandb.proto import wandb_internal_pb2 as proto
@@ -40,14 +39,9 @@ def row(number, **logged):
     return record.SerializeToString()
 
 
-class Config(dict):
-    def update(self, options, allow_val_change):
-        super().update(options)
-
-
 class Run:
     def __init__(self, step=0):
-        self.id, self.step, self.logged, self.config = "abc", step, [], Config()
+        self.id, self.step, self.logged = "abc", step, []
 
     def log(self, logged, step=None, commit=None):
         self.logged.append((step, logged))
@@ -79,7 +73,7 @@ def test_a_file_that_breaks_off_has_the_rows_before(piece):
 def test_what_w_and_b_was_told_is_not_told_again(piece, tmp_path):
     piece([row(number, step=2 * number, train_loss=0.5) for number in range(3)])
     run = Run()
-    logger = OnceLogger(lambda: run, tmp_path, resume=True)
+    logger = OnceLogger(run, tmp_path, resume=True)
     for step in (2, 4, 6, 8):
         logger.experiment.log({"train/loss": 0.4, STEP: step})
     logger.experiment.log({"val/loss": 0.4, STEP: 4})
@@ -94,7 +88,7 @@ def test_what_w_and_b_was_told_is_not_told_again(piece, tmp_path):
 def test_rows_that_only_metrics_csv_has_are_logged(piece, tmp_path):
     piece([row(0, step=2, train_loss=0.5)])
     run = Run()
-    logger = OnceLogger(lambda: run, tmp_path, resume=True)
+    logger = OnceLogger(run, tmp_path, resume=True)
     logger.complete(
         [
             {"step": "2", "train/loss": "0.5", "val/loss": ""},
@@ -112,7 +106,7 @@ def test_rows_that_only_metrics_csv_has_are_logged(piece, tmp_path):
 def test_of_an_online_run_only_what_the_server_has_counts(piece, tmp_path):
     piece([row(number, step=number, train_loss=0.5) for number in range(3)], name="run-20260101_000000-abc")
     run = Run(step=2)  # the third row has not arrived
-    logger = OnceLogger(lambda: run, tmp_path, resume=True)
+    logger = OnceLogger(run, tmp_path, resume=True)
     for step in range(4):
         logger.experiment.log({"train/loss": 0.4, STEP: step})
     assert [(number, logged[STEP]) for number, logged in run.logged] == [(None, 2), (None, 3)]
@@ -121,37 +115,6 @@ def test_of_an_online_run_only_what_the_server_has_counts(piece, tmp_path):
 def test_a_new_training_logs_everything(piece, tmp_path):
     piece([row(0, step=2, train_loss=0.5)])
     run = Run()
-    logger = OnceLogger(lambda: run, tmp_path, resume=False)
+    logger = OnceLogger(run, tmp_path, resume=False)
     logger.experiment.log({"train/loss": 0.4, STEP: 2})
     assert run.logged == [(None, {"train/loss": 0.4, STEP: 2})]
-
-
-def test_the_run_begins_while_training_does(tmp_path):
-    may_begin, run = Event(), Run()
-
-    def begin():
-        assert may_begin.wait(60)
-        return run
-
-    logger = OnceLogger(begin, tmp_path, resume=False)
-    logger.log_hyperparams({"seed": 1})
-    logger.log_graph(None)  # which Lightning calls at the beginning
-    logger.log_hyperparams({"parameters": 7})
-    assert not run.config
-    may_begin.set()
-    logger.log_metrics({"train/loss": 0.4}, step=2)
-    assert run.logged == [(None, {"train/loss": 0.4, STEP: 2})]
-    assert run.config == {"seed": 1, "parameters": 7}
-    logger.log_hyperparams({"parameters": 8})
-    assert run.config["parameters"] == 8
-
-
-def test_what_keeps_a_run_from_beginning_is_said_where_it_is_needed(tmp_path):
-    def begin():
-        raise OSError("no network")
-
-    logger = OnceLogger(begin, tmp_path, resume=False)
-    logger.log_hyperparams({"seed": 1})
-    logger.log_graph(None)
-    with pytest.raises(OSError, match="no network"):
-        logger.log_metrics({"train/loss": 0.4}, step=2)

@@ -45,7 +45,7 @@ def log_page(logger: WandbLogger, page: Path, step: int) -> None:
 @rank_zero_only
 def log_parameters(logger: WandbLogger, parameters: int) -> None:
     """Show the number of parameters among the options of the run, by which W&B sorts, filters and draws."""
-    logger.log_hyperparams({"parameters": parameters})
+    logger.experiment.config.update({"parameters": parameters}, allow_val_change=True)
 
 
 log = logging.getLogger(__name__)
@@ -67,6 +67,8 @@ def wandb_logger(
     ``mode`` auto is online if an API key is configured (WANDB_API_KEY or netrc), otherwise offline; the environment's
     WANDB_MODE overrides auto. ``resume``: continue the folder's W&B run, if it has one. The run's name is `run_name`.
     """
+    import wandb
+
     if getattr(rank_zero_only, "rank", 0) != 0:
         return WandbLogger(project=project, save_dir=folder)  # never opens a run on other ranks
     if mode == "auto":
@@ -74,29 +76,22 @@ def wandb_logger(
     if mode == "offline":
         log.info("Weights & Biases is offline; `wandb sync %s/wandb/offline-run-*` uploads the run", folder)
     Path(folder).mkdir(parents=True, exist_ok=True)
-    earlier = earlier_run(Path(folder)) if resume else None
-
-    def begin() -> Any:
-        import wandb
-
-        run = wandb.init(
-            project=project,
-            entity=entity,
-            name=run_name(name, Path(folder), group),
-            group=group,
-            job_type="train",
-            tags=[tag for tag in tags if tag != "none"],
-            dir=folder,
-            mode=cast(Any, mode),
-            id=earlier,
-            resume="allow" if resume else None,
-            settings=wandb.Settings(silent=True, quiet=True, console="off", x_transaction_log_flush_interval=FLUSHED),
-        )
-        run.define_metric("trainer/global_step")
-        run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
-        return run
-
-    return OnceLogger(begin, Path(folder), resume=resume)
+    run = wandb.init(
+        project=project,
+        entity=entity,
+        name=run_name(name, Path(folder), group),
+        group=group,
+        job_type="train",
+        tags=[tag for tag in tags if tag != "none"],
+        dir=folder,
+        mode=cast(Any, mode),
+        id=earlier_run(Path(folder)) if resume else None,
+        resume="allow" if resume else None,
+        settings=wandb.Settings(silent=True, quiet=True, console="off", x_transaction_log_flush_interval=FLUSHED),
+    )
+    run.define_metric("trainer/global_step")
+    run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
+    return OnceLogger(run, Path(folder), resume=resume)
 
 
 def earlier_run(folder: Path) -> str | None:

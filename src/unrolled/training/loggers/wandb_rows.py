@@ -8,15 +8,11 @@ of 7 bytes, checksum, length and kind. https://github.com/google/leveldb/blob/ma
 """
 
 import struct
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from lightning.fabric.loggers.logger import rank_zero_experiment
 from lightning.pytorch.loggers import WandbLogger
-from lightning.pytorch.utilities import rank_zero_only
-from typing_extensions import override
 
 from unrolled.training.loggers.csv import Rows
 
@@ -28,58 +24,19 @@ Row = tuple[int, frozenset[str]]
 
 
 class OnceLogger(WandbLogger):
-    """Omits from what is logged to the W&B run the rows that its earlier pieces in ``folder`` have.
+    """Omits from what is logged to ``run`` the rows that its earlier pieces in ``folder`` have.
 
-    An offline run has a piece for each time that it was resumed; `wandb sync` puts them together. begin: starts the run
-    and returns it. That takes a second, so it happens during the first steps; the first row logged waits for it.
+    An offline run has a piece for each time that it was resumed; `wandb sync` puts them together.
     """
 
-    def __init__(self, begin: Callable[[], Any], folder: Path, *, resume: bool) -> None:
-        super().__init__(save_dir=str(folder))
-        self._begin, self._folder, self._resume = begin, folder, resume
-        self._beginning: Future[Any] | None = None
-        self._options: list[Any] = []  # told before the run begins
+    def __init__(self, run: Any, folder: Path, *, resume: bool) -> None:
+        super().__init__(experiment=run, save_dir=str(folder))
         self._told: set[Row] = set()
         self._next: int | None = None  # W&B's own count of rows, which an offline piece would begin at 0
-
-    @property
-    @rank_zero_experiment
-    @override
-    def experiment(self) -> Any:
-        """The run; what failed when it began is raised here."""
-        if self._experiment is None:
-            self.log_graph()
-            assert self._beginning is not None
-            self._experiment = self._beginning.result()
-            for options in self._options:
-                super().log_hyperparams(options)
-        return self._experiment
-
-    @override
-    @rank_zero_only
-    def log_graph(self, *_: Any) -> None:
-        """Begin the run: Lightning calls this when training is about to."""
-        if self._beginning is None:
-            thread = ThreadPoolExecutor(1)
-            self._beginning = thread.submit(self._open)
-            thread.shutdown(wait=False)
-
-    @override
-    @rank_zero_only
-    def log_hyperparams(self, params: Any) -> None:
-        """Show options of the run, once it has begun."""
-        if self._experiment is None:
-            self._options.append(params)
-        else:
-            super().log_hyperparams(params)
-
-    def _open(self) -> Any:
-        run = self._begin()
-        if self._resume:
-            self._read(run, self._folder)
+        if resume:
+            self._read(run, folder)
         self._log = run.log
         run.log = self._once
-        return run
 
     def _read(self, run: Any, folder: Path) -> None:
         for piece in folder.glob(f"wandb/*run-*-{run.id}/run-{run.id}.wandb"):
@@ -104,7 +61,7 @@ class OnceLogger(WandbLogger):
         for row in curves:
             logged: dict[str, Any] = {name: float(value) for name, value in row.items() if value != ""}
             logged[STEP] = int(logged.pop("step"))
-            self.experiment.log(logged)
+            self._once(logged)
 
 
 def identity(logged: Mapping[str, Any]) -> Row:
