@@ -51,6 +51,6 @@ def test_auto_links_words_and_a_word_has_all_its_letters(files, tmp_path):
 
 
 def test_a_share_of_the_pairs_has_links(files, tmp_path):
-    every, half = (links(files, tmp_path, "auto_pieces", share=share) for share in (1.0, 0.5))
-    assert all(some in ([], every) for (_, every), (_, some) in zip(every, half, strict=True))
+    whole, half = (links(files, tmp_path, "auto_pieces", share=share) for share in (1.0, 0.5))
+    assert all(some in ([], every) for (_, every), (_, some) in zip(whole, half, strict=True))
     assert 0.4 < sum(bool(triples) for _, triples in half) / len(half) < 0.6
