@@ -16,7 +16,8 @@ def packed_here():
 @pytest.mark.skipif(not packed_here(), reason="this torch cannot pack weights here")
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_packed_product_is_the_product(dtype, transposed):
+def test_packed_product_is_the_product(dtype, transposed, monkeypatch):
+    monkeypatch.setattr(products, "worth_packing", lambda *_: True)
     if not products.packs(dtype):
         pytest.skip(f"oneDNN has no {dtype} for this processor")
     generator = torch.Generator().manual_seed(60)
@@ -26,7 +27,7 @@ def test_packed_product_is_the_product(dtype, transposed):
         wide = torch.randn(rows, 2 * 41, generator=generator)
         x = wide[:, :41]  # a view with gaps
         expected = x.double() @ weight.double().t() + bias.double()
-        product = Product(stored.to(dtype), rows=64, bias=bias)
+        product = Product(stored.to(dtype), rows=64, times=20, bias=bias)
         assert product._packed is not None
         found = product(x)
         assert found.dtype == torch.float32
@@ -41,6 +42,17 @@ def test_float64_and_tensors_without_numbers_are_not_packed():
     assert products.pack(torch.ones(3, 5, device="meta"), None, rows=2) is None
 
 
+@pytest.mark.parametrize(
+    ("rows", "times", "large"), [(42, 8, False), (64, 25, True), (16, 25, True), (900, 14, True), (64, 0, False)]
+)
+def test_packed_is_what_saves_more_than_packing_takes(rows, times, large):
+    for weight, expected in ((torch.ones(768, 256), False), (torch.ones(1536, 512), large)):
+        product = Product(weight, rows=rows, times=times)
+        assert (product._packed is not None) == (expected and packed_here())
+        x = torch.linspace(-1, 1, 3 * weight.shape[1]).view(3, -1)
+        torch.testing.assert_close(product(x), x @ weight.t(), rtol=1e-4, atol=1e-4)
+
+
 def removed(*_):
     raise AttributeError("'_OpNamespace' 'mkldnn' object has no attribute '_reorder_linear_weight'")
 
@@ -52,6 +64,7 @@ def wrong(x, *_):
 @pytest.mark.parametrize(("operation", "fault"), [("_reorder_linear_weight", removed), ("_linear_pointwise", wrong)])
 def test_without_the_operations_everything_goes_on(operation, fault, monkeypatch):
     """torch does not promise to keep them: let one be gone, or give something else."""
+    monkeypatch.setattr(products, "worth_packing", lambda *_: True)
     cell = GRUResetAfter(input_size=3, hidden_size=5)
     inputs = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(61))
     found = []
@@ -68,5 +81,7 @@ def test_without_the_operations_everything_goes_on(operation, fault, monkeypatch
 
 
 def test_turning_onednn_off_turns_packing_off(monkeypatch):
+    weight = nn.Linear(512, 1024).weight
+    assert (Product(weight, rows=64, times=20)._packed is not None) == packed_here()
     monkeypatch.setattr(type(torch.backends.mkldnn), "enabled", False)
-    assert products.Product(nn.Linear(3, 5).weight, rows=2)._packed is None
+    assert Product(weight, rows=64, times=20)._packed is None

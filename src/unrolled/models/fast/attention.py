@@ -65,11 +65,11 @@ class BahdanauAttentionKernel(AttentionKernel):
     @override
     def begin(self, steps: int, state: Tensor) -> None:
         self.kept = (state.new_empty(steps, len(state), len(self.energy)),)
-        self.product = Product(self.query, rows=len(state))
+        self.product = Product(self.query, rows=len(state), times=steps)
 
     @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        self.product_back = Product(self.query.t(), rows=len(state))
+        self.product_back = Product(self.query.t(), rows=len(state), times=steps)
         self.dquery_products = torch.empty_like(self.kept[0])
         self.dkeys = torch.zeros_like(self.u)
         self.denergy = torch.zeros_like(self.energy)
@@ -128,9 +128,6 @@ class GRUAttentionKernel(AttentionKernel):
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
         query, gates, recurrent, energy, keys, annotations, self.valid, self.start = self.inputs
         self.query, self.recurrent_gates, self.recurrent = query.to(dtype), gates.to(dtype), recurrent.to(dtype)
-        positions = self.valid.numel()
-        self.gates_product = Product(self.recurrent_gates, rows=positions)
-        self.product = Product(self.recurrent, rows=positions)
         self.energy, self.keys = energy.to(state.dtype).squeeze(0), keys.to(state.dtype)
         self.annotations = annotations.to(dtype)
         self.size = recurrent.shape[0]
@@ -144,14 +141,21 @@ class GRUAttentionKernel(AttentionKernel):
         vs = (self.start, *(torch.empty_like(self.start) for _ in range(steps)))
         gates = (torch.empty_like(self.keys) for _ in range(kept_steps))
         self.kept = (state.new_empty(steps, len(state), 3 * self.size), *vs, *gates)
-        self.query_product = Product(self.query, rows=len(state))
+        self.query_product = Product(self.query, rows=len(state), times=steps)
+        self._pack_gates(times=steps)
+
+    def _pack_gates(self, times: int) -> None:
+        self.gates_product = Product(self.recurrent_gates, rows=self.valid.numel(), times=times)
+        self.product = Product(self.recurrent, rows=self.valid.numel(), times=times)
 
     @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
         positions = self.valid.numel()
-        self.query_product_back = Product(self.query.t(), rows=len(state))
-        self.gates_product_back = Product(self.recurrent_gates.t(), rows=positions)
-        self.product_back = Product(self.recurrent.t(), rows=positions)
+        self.query_product_back = Product(self.query.t(), rows=len(state), times=steps)
+        self.gates_product_back = Product(self.recurrent_gates.t(), rows=positions, times=steps)
+        self.product_back = Product(self.recurrent.t(), rows=positions, times=steps)
+        _, _, gates = self._unpack()
+        self._pack_gates(times=steps - len(gates))  # the gates of the other steps are recomputed
         self.dproducts = torch.empty_like(self.kept[0])
         self.dkeys = torch.zeros_like(self.keys)
         self.drecurrent_gates = torch.zeros_like(self.inputs[1])

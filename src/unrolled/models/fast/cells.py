@@ -28,11 +28,11 @@ class TanhCellKernel(CellKernel):
     @override
     def begin(self, steps: int, state: Tensor) -> None:
         self.kept = (state.new_empty(steps, *state.shape),)
-        self.product = Product(self.recurrent, rows=len(state))
+        self.product = Product(self.recurrent, rows=len(state), times=steps)
 
     @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        self.product_back = Product(self.recurrent.t(), rows=len(state))
+        self.product_back = Product(self.recurrent.t(), rows=len(state), times=steps)
 
     @override
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor) -> None:
@@ -74,13 +74,13 @@ class GRUResetBeforeKernel(CellKernel):
     def begin(self, steps: int, state: Tensor) -> None:
         batch = len(state)
         self.kept = (state.new_empty(steps, batch, 2 * self.size), state.new_empty(steps, batch, self.size))
-        self.gates_product = Product(self.recurrent_gates, rows=batch)
-        self.product = Product(self.recurrent, rows=batch)
+        self.gates_product = Product(self.recurrent_gates, rows=batch, times=steps)
+        self.product = Product(self.recurrent, rows=batch, times=steps)
 
     @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        self.gates_product_back = Product(self.recurrent_gates.t(), rows=len(state))
-        self.product_back = Product(self.recurrent.t(), rows=len(state))
+        self.gates_product_back = Product(self.recurrent_gates.t(), rows=len(state), times=steps)
+        self.product_back = Product(self.recurrent.t(), rows=len(state), times=steps)
 
     @override
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor) -> None:
@@ -142,11 +142,11 @@ class GRUResetAfterKernel(CellKernel):
     def begin(self, steps: int, state: Tensor) -> None:
         batch = len(state)
         self.kept = (state.new_empty(steps, batch, 3 * self.size), state.new_empty(steps, batch, self.size))
-        self.product = Product(self.recurrent, rows=batch, bias=self.bias)
+        self.product = Product(self.recurrent, rows=batch, times=steps, bias=self.bias)
 
     @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        self.product_back = Product(self.recurrent.t(), rows=len(state))
+        self.product_back = Product(self.recurrent.t(), rows=len(state), times=steps)
         self.dproducts = torch.empty_like(self.kept[0])
 
     @override

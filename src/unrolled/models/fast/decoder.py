@@ -34,11 +34,11 @@ class LinearKernel(Kernel):
 
     def begin(self, steps: int, state: Tensor) -> None:
         """Nothing to keep: x is kept by whatever computed it."""
-        self.product = Product(self.weight, rows=len(state), bias=self.bias)
+        self.product = Product(self.weight, rows=len(state), times=steps, bias=self.bias)
 
     @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        self.product_back = Product(self.weight.t(), rows=len(state))
+        self.product_back = Product(self.weight.t(), rows=len(state), times=steps)
 
     def forward(self, x: Tensor) -> Tensor:
         """``(B, I)`` -> ``(B, O)``."""

@@ -3,9 +3,11 @@
 Under autocast only the product has lower precision. N rows, I inputs, O outputs, T steps, B batch.
 
 On a CPU with oneDNN a weight is reordered (packed) once for many products. oneDNN keeps it in blocks that fit its inner
-loop; with few rows, as in a recurrence, such a product takes two thirds of ``torch.mm``'s time. torch has these
+loop; with few rows, as in a recurrence, such a product takes 65 to 90 % of ``torch.mm``'s time if the weight is large.
+Otherwise, or for few products, ``torch.mm`` is used, as packing would take longer than it saves. torch has these
 operations for its own compiler and does not promise to keep them, so they are checked once on a small product; if
-missing or wrong, ``torch.mm`` is used. ``torch.backends.mkldnn.flags(enabled=False)`` turns them off.
+missing or wrong, ``torch.mm`` is used too.
+``torch.backends.mkldnn.flags(enabled=False)`` turns them off.
 """
 
 from functools import cache
@@ -13,6 +15,8 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
+
+LARGE = 2**18  # elements of a weight whose products are faster when packed
 
 
 def product_dtype(weight: Tensor) -> torch.dtype:
@@ -24,12 +28,12 @@ def product_dtype(weight: Tensor) -> torch.dtype:
 
 
 class Product:
-    """x W^T + b with the same W ``(O, I)``, and b ``(O,)`` if there is one, for about ``rows`` rows at a time."""
+    """``times`` x W^T + b with the same W ``(O, I)``, and b ``(O,)`` if there is one, for about ``rows`` rows each."""
 
-    def __init__(self, weight: Tensor, *, rows: int, bias: Tensor | None = None) -> None:
+    def __init__(self, weight: Tensor, *, rows: int, times: int, bias: Tensor | None = None) -> None:
         self._weight = weight
         self._bias = None if bias is None else bias.to(weight.dtype)
-        self._packed = pack(weight, self._bias, rows)
+        self._packed = pack(weight, self._bias, rows) if worth_packing(weight, rows, times) else None
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(N, I)`` -> x W^T + b ``(N, O)``, a new tensor of x's dtype."""
@@ -67,6 +71,11 @@ class Packed:
     def __call__(self, x: Tensor) -> Tensor:
         """``(N, I)`` -> x W^T + b ``(N, O)``."""
         return torch.ops.mkldnn._linear_pointwise(x.contiguous(), self._blocks, self._bias, "none", [], None)
+
+
+def worth_packing(weight: Tensor, rows: int, times: int) -> bool:
+    """Whether ``times`` products of ``rows`` rows save more than packing takes (benchmarks/packing.py)."""
+    return weight.numel() >= LARGE and times * (rows + 32) >= 1000
 
 
 def pack(weight: Tensor, bias: Tensor | None, rows: int) -> Packed | None:

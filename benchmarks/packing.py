@@ -1,0 +1,90 @@
+"""When packing a recurrence's weights pays: steps with all weights packed, with none, and as `worth_packing` decides.
+
+    OMP_NUM_THREADS=1 python benchmarks/packing.py [--size 64 128 256] [--turns 8] [--bf16]
+
+cgru with each attention; SIZE is that of embeddings and encoder, decoders have twice as much. In turns in one process,
+CPU milliseconds of forward and backward pass; "to the rule" are ratios of medians.
+"""
+
+import argparse
+import statistics
+import time
+from collections.abc import Callable
+from functools import partial
+
+import torch
+from torch import nn
+
+from unrolled.models.attention import Attention, BahdanauAttention, GRUAttention
+from unrolled.models.decoder import CGRUDecoder
+from unrolled.models.fast import products
+from unrolled.models.readout import DeepReadout
+from unrolled.models.translator import translator
+
+SHAPES = [(42, 8), (64, 14), (64, 25), (16, 25)]  # sentences and words of a batch, source and target
+WAYS = {"rule": products.worth_packing, "all": lambda *_: True, "none": lambda *_: False}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--size", type=int, nargs="+", default=[64, 128, 256])
+    parser.add_argument("--turns", type=int, default=8)
+    parser.add_argument("--bf16", action="store_true")
+    chosen = parser.parse_args()
+    torch.set_num_threads(1)
+    print("| attention | size | sentences | words | by the rule, ms | all packed, to the rule | none, to the rule |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for attention in (BahdanauAttention, GRUAttention):
+        for size in chosen.size:
+            model = build(attention, size)
+            for sentences, words in SHAPES:
+                times = measured(partial(step, model, sentences, words, bf16=chosen.bf16), chosen.turns)
+                rule, every, none = (statistics.median(times[way]) for way in WAYS)
+                row = f"| {attention.__name__} | {size} | {sentences} | {words} | {rule:.1f} "
+                print(row + f"| {every / rule:.2f} | {none / rule:.2f} |", flush=True)
+
+
+def build(attention: type[Attention], size: int) -> nn.Module:
+    torch.manual_seed(0)
+    return translator(
+        source_vocabulary=500,
+        target_vocabulary=500,
+        attention=partial(attention, size=size if attention is BahdanauAttention else size // 4),
+        decoder=CGRUDecoder,
+        readout=DeepReadout,
+        embedding_size=size,
+        encoder_size=size,
+        encoder_layers=1,
+        decoder_size=2 * size,
+        embedding_dropout=0.0,
+        annotation_dropout=0.0,
+        readout_dropout=0.0,
+        tied_target_embeddings=False,
+        orthogonal=True,
+    )
+
+
+def step(model: nn.Module, sentences: int, words: int, *, bf16: bool) -> None:
+    """Forward and backward pass of a batch without padding."""
+    ids = torch.arange(sentences * words).view(sentences, words) % 496 + 4
+    with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
+        outputs = model(ids, torch.full((sentences,), words), ids, torch.ones_like(ids, dtype=torch.bool))[0]
+    outputs.float().sum().backward()
+    model.zero_grad()
+
+
+def measured(run: Callable[[], None], turns: int) -> dict[str, list[float]]:
+    times: dict[str, list[float]] = {way: [] for way in WAYS}
+    for turn in range(turns + 1):
+        for way, decides in WAYS.items():
+            products.worth_packing = decides
+            start = time.process_time()
+            run()
+            if turn > 0:
+                times[way].append(1000 * (time.process_time() - start))
+    products.worth_packing = WAYS["rule"]
+    return times
+
+
+if __name__ == "__main__":
+    main()
