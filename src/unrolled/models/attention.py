@@ -20,7 +20,7 @@ from typing_extensions import override
 from unrolled.errors import UserError
 from unrolled.models.fast.attention import BahdanauAttentionKernel, GRUAttentionKernel
 from unrolled.models.fast.kernel import AttentionKernel
-from unrolled.models.fast.squash import product_of_tanh, tanh
+from unrolled.models.fast.squash import product_of_tanh, product_of_tanh_of_sums, tanh
 
 Nested = tuple[Any, ...]
 
@@ -100,7 +100,7 @@ class BahdanauAttention(Attention):
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
         keys, annotations, valid = prepared
         # e_ij = v_a^T tanh(W_a s + U_a h_j)
-        energies = product_of_tanh(self.energy, add(self.query(query), keys)).squeeze(-1)
+        energies = product_of_tanh_of_sums(self.energy, self.query(query), keys)
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
 

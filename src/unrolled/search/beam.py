@@ -19,7 +19,7 @@ Score = Callable[[Tensor, Tensor], Tensor]
 """(log-probabilities, lengths with </s>) -> scores; see ``unrolled.search.length``."""
 Penalty = Callable[[Any], Tensor]
 """State after a step -> what is added to the score of every row ``(N,)``, at most 0; see ``search.coverage``."""
-GROUP = 64
+GROUP = 32
 """Neighbouring words whose greatest log-probability is found first."""
 
 
