@@ -26,6 +26,7 @@ from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
 from unrolled.errors import UserError
 from unrolled.training.preemption import Preempted
+from unrolled.training.process_memory import keep_freed_memory
 from unrolled.training.ranks import end_with_parent, is_first
 
 HELP = {"--help", "-h", "--version"}
@@ -121,7 +122,8 @@ def _trusting(config: DictConfig) -> DictConfig:
 
 
 def _prepare_process(job: str = "") -> None:
-    """Log to stderr, with lines marked by the ``job`` if several run at once."""
+    """Log to stderr, with lines marked by the ``job`` if several run at once; freed memory stays for the next batch."""
+    keep_freed_memory()
     form = f"%(asctime)s {job}%(message)s"
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=form, datefmt="%H:%M:%S", force=bool(job))
     for chatter in CHATTERS:
