@@ -38,6 +38,9 @@ def write_text(folder, **changes):
     return {split: [str(folder / f"{split}.{side}") for side in SIDES] for split in ("train", "val", "test")}
 
 
+SPLITS = ("train", "val", "test")
+
+
 def module(tmp_path, *, corpus=None, tokenizer=None, prepare=True, **changes):
     options = {"max_tokens": 20, "max_length": 7, "seed": 4, "cache": tmp_path / "cache"} | changes
     data = DataModule(
@@ -88,6 +91,15 @@ def test_a_batch_keeps_its_budget_with_the_ends_of_sentences(tmp_path, source, t
         assert max(batch.source.numel(), batch.target_out.numel()) <= 13
     assert max(map(len, batches)) == 13 // 4
     assert {len(batch) for batch in module(tmp_path, corpus=text, max_sentences=2).train_dataloader()} == {1, 2}
+
+
+def test_validation_and_test_batches_are_up_to_five_times_as_large(tmp_path):
+    lines = {f"{split}_{side}": ["a b c"] * 1001 for split in ("train", "val", "test") for side in SIDES}
+    text = ParallelText(**write_text(tmp_path / "text", **lines))
+    for budget, evaluated in ((8, 40), (400, 2000), (1000, 2000), (2000, 2000), (4000, 4000)):
+        data = module(tmp_path, corpus=text, max_tokens=budget)
+        largest = [max(batch.source.numel() for batch in getattr(data, f"{split}_dataloader")()) for split in SPLITS]
+        assert largest == [budget, evaluated, evaluated]
 
 
 def test_only_training_is_shuffled(tmp_path):

@@ -29,18 +29,20 @@ from unrolled.text.tokens import EOS, LONGEST
 
 log = logging.getLogger(__name__)
 
+EVALUATED = 2000  # positions of a batch of validation or test, as translate.py has, where training's are smaller
 EVALUATION_STEPS = 500  # words of a continuous text that are evaluated at a time
 
 
 class DataModule(lightning.LightningDataModule):
     """Trains tokenizers, keeps token ids in ``cache``, and provides batches.
 
-    max_tokens: padded positions of either side of a batch, with </s>. max_sentences: rows of a batch, None for no
-    limit. max_length: a training pair with a longer side, in tokens without </s>, or with an empty side is omitted;
-    every line of validation and test is used. seed: of the order of training batches. stream: the lines are one
-    continuous text, used as a whole, in stream_rows rows that are read in parallel, stream_steps words at a time;
-    validation and test use one row per rank. alignment_source, alignment_share: the origin of the known alignments in
-    training batches, and the share of the pairs that have them, see `KnownAlignments`.
+    max_tokens: padded positions of either side of a training batch, with </s>; see ``_evaluated`` for the others.
+    max_sentences: rows of a batch, None for no limit. max_length: a training pair with a longer side, in tokens without
+    </s>, or with an empty side is omitted; every line of validation and test is used. seed: of the order of training
+    batches. stream: the lines are one continuous text, used as a whole, in stream_rows rows that are read in parallel,
+    stream_steps words at a time; validation and test use one row per rank. alignment_source, alignment_share: the
+    origin of the known alignments in training batches, and the share of the pairs that have them, see
+    `KnownAlignments`.
 
     ``text`` has the lines themselves. After `setup`: ``source_tokenizer`` (None for monolingual text) and
     ``target_tokenizer``, the same object if they are joint, and ``notices``, a list of lines for the user.
@@ -223,13 +225,21 @@ class DataModule(lightning.LightningDataModule):
         return TokenBudgetBatches(  # + 1: </s>
             None if source is None else source.lengths[lines] + 1,
             target.lengths[lines] + 1,
-            max_tokens=self._max_tokens,
+            max_tokens=self._max_tokens if split == "train" else self._evaluated(),
             max_sentences=self._max_sentences,
             shuffle=split == "train",
             seed=self._seed,
             rank=rank,
             world_size=world_size,
         )
+
+    def _evaluated(self) -> int:
+        """Positions of a batch of validation or test.
+
+        Small batches may learn better, but only take longer where nothing is learnt, and without gradients they need
+        less memory. Still in proportion, so that smaller batches help if memory has run out.
+        """
+        return max(self._max_tokens, min(EVALUATED, 5 * self._max_tokens))
 
     def padding_share(self) -> tuple[float | None, float]:
         """The share of padding in the positions of training batches: source (None without one) and target."""
