@@ -62,6 +62,11 @@ MISTAKES = [
     ("train.py", ["model=rnn_lm", "attention=gru_att"], ["attention", "omit attention=..."]),
     ("train.py", ["+modle=cgru"], ["+modle: there is no such option; did you mean model?"]),
     ("train.py", ["+model.width=3"], ["+model.width: translator has no such option"]),
+    (
+        "train.py",
+        ["experiment=memory/gru_att", "attention=general"],
+        ["attention=general has no option size, which experiment=memory/gru_att sets: add ~attention.size"],
+    ),
     ("train.py", ["+callbacks.mine=3"], ["callbacks.mine=3", "give its class, _target_"]),
     ("train.py", ["callbacks.early_stopping=null"], ["~callbacks.early_stopping"]),
     ("train.py", ["+callbacks.saving.seconds=3"], ["+callbacks.saving.seconds: SaveProgress has no such option"]),

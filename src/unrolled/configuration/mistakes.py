@@ -91,7 +91,8 @@ def _configuration_mistake(problem: Exception) -> str:
 
 
 def _changed(text: str) -> str | None:
-    """The message for an option added by ``+`` that a constructor does not know, or removed by ``~`` that it needs."""
+    """The message for an option that a constructor does not know, added by ``+`` or meant for another choice of an
+    experiment, or for one removed by ``~`` that it needs."""
     unknown = re.search(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", text)
     needed = re.search(r"(\w+)(?:\.__init__)?\(\) missing \d+ required keyword-only arguments?: '(\w+)'", text)
     if not (unknown or needed) or not HydraConfig.initialized():
@@ -102,6 +103,21 @@ def _changed(text: str) -> str | None:
             return f"{path}.{name}: {unknown[1]} has no such option"
         if needed and path.startswith("~") and name == needed[2]:
             return f"{path}.{name}: {needed[1]} needs this option: keep it"
+    return _of_an_experiment(*unknown.groups()) if unknown else None
+
+
+def _of_an_experiment(called: str, option: str) -> str | None:
+    """The message for an ``option`` of an experiment that was set for another choice than the one on the command line,
+    which is what is ``called``."""
+    from unrolled.configuration.conf import CONF  # which imports this module
+
+    given = [override.partition("=") for override in HydraConfig.get().overrides.task]
+    experiment = next((name for group, _, name in given if group == "experiment"), None)
+    target = re.compile(rf"^_target_: [\w.]+\.{called}$", re.MULTILINE)
+    for group, _, name in given if experiment else ():
+        choice = CONF / group / f"{name}.yaml"
+        if choice.is_file() and target.search(choice.read_text("utf-8")):
+            return f"{group}={name} has no option {option}, which experiment={experiment} sets: add ~{group}.{option}"
     return None
 
 
