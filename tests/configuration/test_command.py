@@ -41,6 +41,13 @@ def test_a_process_of_a_run_takes_its_configuration_from_the_file(ended):
     assert seen == [7]
 
 
+def test_every_command_keeps_freed_memory_for_its_next_batch(ended, monkeypatch):
+    kept = []
+    monkeypatch.setattr("unrolled.configuration.command.keep_freed_memory", lambda: kept.append(True))
+    ended(lambda config: kept.append(config.seed))
+    assert kept == [True, 7]
+
+
 def test_a_mistake_is_one_line_with_the_script_s_name(ended):
     assert ended(fails(UserError("seed=x: give a number"))) == (2, "train.py: seed=x: give a number\n")
 
