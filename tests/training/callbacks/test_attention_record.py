@@ -110,7 +110,12 @@ def test_the_test_s_snapshot_is_what_the_written_weights_do(snapshots, data, tra
 
 def test_sentences_are_those_that_were_translated(tmp_path):
     """With trainer.limit_val_batches these are not the first of the file, but those of the first batch."""
-    few = ["trainer.max_steps=1", "trainer.limit_val_batches=1", "trainer.limit_test_batches=1", "data.max_tokens=40"]
+    few = [
+        "trainer.max_steps=1",
+        "trainer.limit_val_batches=1",
+        "trainer.limit_test_batches=1",
+        "data.max_tokens=10",
+    ]  # five times as many in those
     run = ["logger=csv", "~callbacks.pictures", "callbacks.attention_record.sentences=2", "hydra.run.dir=run"]
     assert call_script("train.py", *TINY, *TINY_MODEL, *few, *run, cwd=tmp_path).status == 0
     made = build_data(read_config(str(tmp_path / "run")))
