@@ -14,13 +14,10 @@ from collections.abc import Callable
 from functools import partial
 
 import torch
+from scaling import contestant
 from torch import nn
 
-from unrolled.models.attention import Attention, BahdanauAttention, GRUAttention
-from unrolled.models.decoder import CGRUDecoder
 from unrolled.models.fast import products
-from unrolled.models.readout import DeepReadout
-from unrolled.models.translator import translator
 
 SHAPES = [(42, 8), (64, 14), (64, 25), (16, 25)]  # sentences and words of a batch, source and target
 WAYS = {"rule": products.worth_packing, "all": lambda *_: True, "none": lambda *_: False}
@@ -35,34 +32,15 @@ def main() -> None:
     torch.set_num_threads(1)
     print("| attention | size | sentences | words | by the rule, ms | all packed, to the rule | none, to the rule |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-    for attention in (BahdanauAttention, GRUAttention):
+    for attention, share in (("bahdanau", 1), ("gru_att", 4)):
         for size in chosen.size:
-            model = build(attention, size)
+            sizes = {"size": size, "attention_size": size // share, "vocabulary": 500}
+            model = contestant(attention=attention, **sizes).model.eval()  # without dropout
             for sentences, words in SHAPES:
                 times = measured(partial(step, model, sentences, words, bf16=chosen.bf16), chosen.turns)
                 rule, every, none = (statistics.median(times[way]) for way in WAYS)
-                row = f"| {attention.__name__} | {size} | {sentences} | {words} | {rule:.1f} "
+                row = f"| {attention} | {size} | {sentences} | {words} | {rule:.1f} "
                 print(row + f"| {every / rule:.2f} | {none / rule:.2f} |", flush=True)
-
-
-def build(attention: type[Attention], size: int) -> nn.Module:
-    torch.manual_seed(0)
-    return translator(
-        source_vocabulary=500,
-        target_vocabulary=500,
-        attention=partial(attention, size=size if attention is BahdanauAttention else size // 4),
-        decoder=CGRUDecoder,
-        readout=DeepReadout,
-        embedding_size=size,
-        encoder_size=size,
-        encoder_layers=1,
-        decoder_size=2 * size,
-        embedding_dropout=0.0,
-        annotation_dropout=0.0,
-        readout_dropout=0.0,
-        tied_target_embeddings=False,
-        orthogonal=True,
-    )
 
 
 def step(model: nn.Module, sentences: int, words: int, *, bf16: bool) -> None:

@@ -99,8 +99,10 @@ def by_length(lengths: list[int]) -> None:
         print(f"| {length} | {1000 * taken:.0f} | {1e6 * taken / (SENTENCES * length):.0f} |")
 
 
-def contestant() -> object:
-    """model=cgru attention=bahdanau, size 256."""
+def contestant(
+    *, attention: str = "bahdanau", size: int = 256, attention_size: int = 512, vocabulary: int = 8000
+) -> object:
+    """model=cgru: embeddings and encoder of ``size``, the decoder twice as wide."""
     import torch
     from contestants import Contestant
     from hydra import compose, initialize_config_dir
@@ -109,11 +111,15 @@ def contestant() -> object:
     from unrolled.configuration.conf import CONF
 
     torch.manual_seed(1)
-    sizes = ["model.embedding_size=256", "model.encoder_size=256", "model.decoder_size=512", "attention.size=512"]
+    sizes = [f"model.embedding_size={size}", f"model.encoder_size={size}", f"model.decoder_size={2 * size}"]
+    sizes += [f"attention.size={attention_size}"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("train", ["model=cgru", "attention=bahdanau", *sizes])
+        config = compose("train", ["model=cgru", f"attention={attention}", *sizes])
     return Contestant(
-        "ours", build_model(config, source_vocabulary=8000, target_vocabulary=8000), precision="fp32", device="cpu"
+        "ours",
+        build_model(config, source_vocabulary=vocabulary, target_vocabulary=vocabulary),
+        precision="fp32",
+        device="cpu",
     )
 
 
