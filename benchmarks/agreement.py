@@ -106,8 +106,8 @@ def main() -> None:
         right, gradients = loss_and_gradients(copy.deepcopy(model).double(), batch, "cpu", "fp64")
         moved, on_device = model.to(chosen.device), batch.to(chosen.device)
         for precision in chosen.precision or PRECISIONS[chosen.device]:
-            loss, found = loss_and_gradients(moved, on_device, chosen.device, precision)
-            away = float((found - gradients).norm() / gradients.norm())
+            loss, of_device = loss_and_gradients(moved, on_device, chosen.device, precision)
+            away = float((of_device - gradients).norm() / gradients.norm())
             counted = waits(copy.deepcopy(moved), on_device, precision) if chosen.device == "cuda" else ""
             print(f"| {attention} | {precision} | {abs(loss / right - 1):.1e} | {away:.1e} | {counted} |", flush=True)
 

@@ -144,7 +144,7 @@ def measure(prepared: Prepared, names: list[str], joeynmt: str | None = None) ->
     tokens = [int(batch.target_out_valid.sum()) for batch in prepared.batches]
     totals = {name: [sum(step.values()) for step in seconds[name]] for name in names}
     peak = statistics.median(peaks)
-    found = {
+    measured = {
         name: {
             "target_tokens_per_second": median_rate(tokens, totals[name]),
             "operations_per_second": (rate := median_rate(operations[name], totals[name])),
@@ -168,7 +168,7 @@ def measure(prepared: Prepared, names: list[str], joeynmt: str | None = None) ->
         for name in names
     }
     if joeynmt:
-        found[NAME]["memory"] = {"peak": contestants[NAME].peak_mib}
+        measured[NAME]["memory"] = {"peak": contestants[NAME].peak_mib}
         contestants[NAME].close()
     return {
         "batches": len(prepared.batches),
@@ -177,7 +177,7 @@ def measure(prepared: Prepared, names: list[str], joeynmt: str | None = None) ->
         "data_seconds": prepared.data_seconds,
         "operations": {part: sum(batch[part] for batch in parts) for part in parts[0]},
         **padding(prepared.batches),
-        "contestants": found,
+        "contestants": measured,
     }
 
 

@@ -57,8 +57,8 @@ def lexicon(root: Path, tokenizer: Any) -> Any:
     from unrolled.alignment.piece_lexicon import Lexicon, learn
 
     sides = (tokenizer.encode((root / f"train.{side}").read_text("utf-8").splitlines()) for side in ("en", "de"))
-    found = learn(*sides, source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size, most=50)
-    return Lexicon(torch.from_numpy(found.likely).long(), torch.from_numpy(found.frequent).long())
+    tables = learn(*sides, source_vocabulary=tokenizer.size, target_vocabulary=tokenizer.size, most=50)
+    return Lexicon(torch.from_numpy(tables.likely).long(), torch.from_numpy(tables.frequent).long())
 
 
 def forced(model: object, ids: list[list[int]], beam: int, batch: int, precision: str = "fp32") -> float:
@@ -134,8 +134,8 @@ def against_joeynmt(ids: list[list[int]], python: str, lexicon: Any) -> None:
         for name, times in seconds.items():
             ratios = [b / a for a, b in zip(times, seconds["JoeyNMT 2.3"], strict=True)]
             middle = statistics.median(ratios)
-            each = f"{statistics.median(times):.2f} | {middle:.2f} | {min(ratios):.2f} to {max(ratios):.2f}"
-            print(f"| {name} | {beam} | {each} |", flush=True)
+            row = f"{statistics.median(times):.2f} | {middle:.2f} | {min(ratios):.2f} to {max(ratios):.2f}"
+            print(f"| {name} | {beam} | {row} |", flush=True)
     peer.close()
 
 
@@ -183,9 +183,9 @@ def natural(run: str, lines: list[str], beams: list[int]) -> None:
         seconds, tokens = [], 0
         for _ in range(TURNS):
             start = time.perf_counter()
-            found = translator.translations(lines)
+            translations = translator.translations(lines)
             seconds.append(time.perf_counter() - start)
-            tokens = sum(len(best.hypothesis.tokens) + 1 for best, *_ in found)
+            tokens = sum(len(best.hypothesis.tokens) + 1 for best, *_ in translations)
         taken = statistics.median(seconds)
         print(f"| beam {beam} | {len(lines) / taken:.1f} | {tokens / taken:,.0f} |", flush=True)
 

@@ -111,8 +111,8 @@ def against_everything(search: Callable[[], object], turns: int) -> dict[str, li
         for name, patches in WITHOUT.items():
             whole = cpu_seconds(search)
             with ExitStack() as stack:
-                for each in patches:
-                    stack.enter_context(each)
+                for change in patches:
+                    stack.enter_context(change)
                 ratios[name].append(cpu_seconds(search) / whole)
     return ratios
 

@@ -81,8 +81,8 @@ class Unrolled:
         self.command = [sys.executable, str(ROOT / "src/train.py"), *OURS, *places, limit, *options]
 
     def validations(self) -> list[Validation]:
-        found = VALIDATION.findall(self._log.read_text(encoding="utf-8"))
-        return [Validation(int(epoch), int(updates), float(bleu)) for epoch, updates, bleu in found]
+        validations = VALIDATION.findall(self._log.read_text(encoding="utf-8"))
+        return [Validation(int(epoch), int(updates), float(bleu)) for epoch, updates, bleu in validations]
 
     def test_bleu(self) -> float:
         return json.loads((self._run / "results.json").read_text(encoding="utf-8"))["test/bleu"]

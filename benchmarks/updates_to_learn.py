@@ -233,9 +233,9 @@ def table(lines: list[dict[str, Any]]) -> str:
     rows.append("|---|---|---|---|---|---|---|")
     for line in lines:
         last, loss = line["curve"][-1]
-        found = needed(line)
+        updates = needed(line)
         rows.append(
-            f"| {line['axis']} | `{line['name']}` | {line['unigram']:.2f} | {found or f'**not in {last}**'} "
+            f"| {line['axis']} | `{line['name']}` | {line['unigram']:.2f} | {updates or f'**not in {last}**'} "
             f"| {loss:.2f} | {last} | {line['updates_an_epoch']} |"
         )
     return "\n".join(rows)

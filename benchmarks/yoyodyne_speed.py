@@ -59,13 +59,13 @@ def ours(root, language, folder, *options):
         hypotheses = {}
         with torch.inference_mode():
             for batch in data.val_dataloader():
-                for line, found in zip(batch.index.tolist(), Greedy()(module.model, batch), strict=True):
-                    hypotheses[line] = module.decode(found.tokens)
+                for line, hypothesis in zip(batch.index.tolist(), Greedy()(module.model, batch), strict=True):
+                    hypotheses[line] = module.decode(hypothesis.tokens)
         lines = [hypotheses[line] for line in sorted(hypotheses)]
         return total(errors_of_lines(lines, data.text.references("val"), "word")).word_error_rate
 
     words = sum(map(len, loader)) / len(loader)
-    parameters = sum(each.numel() for each in module.parameters())
+    parameters = sum(weights.numel() for weights in module.parameters())
     return Contestant(epoch(losses, module, optimizer), parameters, word_error_rate), words
 
 
@@ -104,12 +104,12 @@ def theirs(kind, root, language, folder, words):
         wrong = []
         with torch.inference_mode():
             for batch in data_module.val_dataloader():
-                found = model(batch).argmax(dim=1)
-                for written, wanted in zip(found.tolist(), batch.target.tensor.tolist(), strict=True):
+                predicted = model(batch).argmax(dim=1)
+                for written, wanted in zip(predicted.tolist(), batch.target.tensor.tolist(), strict=True):
                     wrong.append(until(written, special.END_IDX) != until(wanted, special.END_IDX))
         return 100 * sum(wrong) / len(wrong)
 
-    parameters = sum(each.numel() for each in model.parameters())
+    parameters = sum(weights.numel() for weights in model.parameters())
     return Contestant(epoch(losses, model, optimizer), parameters, word_error_rate)
 
 
@@ -151,7 +151,9 @@ def main():
                 kind, given.data_root, given.language, folder, round(words)
             )
         if given.only:
-            contestants = {name: each for name, each in contestants.items() if any(part in name for part in given.only)}
+            contestants = {
+                name: contestant for name, contestant in contestants.items() if any(part in name for part in given.only)
+            }
         if given.seconds is None:
             compare_speed(contestants, given)
         else:
@@ -163,16 +165,16 @@ def compare_speed(contestants, given):
     words = len(next(Path(given.data_root).rglob(f"{given.language}_train.tsv")).read_text("utf-8").splitlines())
     seconds = {name: [] for name in contestants}
     for turn in range(given.turns + 1):
-        for name, each in contestants.items():
-            seconds[name].append(each.epoch())
+        for name, contestant in contestants.items():
+            seconds[name].append(contestant.epoch())
         print(f"turn {turn}", file=sys.stderr)
     first = next(iter(seconds.values()))[1:]
     print("| model | parameters | words per CPU second | time to the first's |")
     print("| --- | ---: | ---: | ---: |")
-    for name, each in contestants.items():
+    for name, contestant in contestants.items():
         times = seconds[name][1:]
         ratio = statistics.median(one / other for one, other in zip(times, first, strict=True))
-        print(f"| {name} | {each.parameters:,} | {words / statistics.median(times):.0f} | {ratio:.2f} |")
+        print(f"| {name} | {contestant.parameters:,} | {words / statistics.median(times):.0f} | {ratio:.2f} |")
 
 
 def compare_at_equal_time(contestants, given):
@@ -184,9 +186,9 @@ def compare_at_equal_time(contestants, given):
         epochs[name] += 1
     print("| model | parameters | CPU seconds | epochs | validation WER, % |")
     print("| --- | ---: | ---: | ---: | ---: |")
-    for name, each in contestants.items():
-        rate = each.word_error_rate()
-        print(f"| {name} | {each.parameters:,} | {spent[name]:.0f} | {epochs[name]} | {rate:.1f} |")
+    for name, contestant in contestants.items():
+        rate = contestant.word_error_rate()
+        print(f"| {name} | {contestant.parameters:,} | {spent[name]:.0f} | {epochs[name]} | {rate:.1f} |")
 
 
 if __name__ == "__main__":

@@ -43,8 +43,8 @@ class Translator:
             rows = {name: np.repeat(state[name], len(live), 0) for name in self.facts["sentence"]}
             tokens = np.array([words[-1] if words else self.bos for words in live])
             outputs = self.step.run(None, {"tokens": tokens, **state, **rows})
-            found = dict(zip(self.facts["next"], outputs, strict=True))
-            log_probs = found["log_probs"].copy()
+            by_name = dict(zip(self.facts["next"], outputs, strict=True))
+            log_probs = by_name["log_probs"].copy()
             log_probs[:, [self.pad, self.bos]] = -np.inf
             total = (scores[:, None] + log_probs).ravel()
             best = np.argsort(-total, kind="stable")[:beam]
@@ -62,7 +62,7 @@ class Translator:
             scores = total[best][kept]
             for name in self.facts["state"]:
                 if name not in self.facts["sentence"]:
-                    state[name] = found[f"next_{name}"][parents[kept]]
+                    state[name] = by_name[f"next_{name}"][parents[kept]]
         ended = finished or [(score / length, words) for score, words in zip(scores, live, strict=True)]
         return max(ended, key=lambda one: one[0])[1]
 

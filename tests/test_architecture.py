@@ -166,6 +166,16 @@ def test_the_docs_and_docstrings_are_plain_english(habit, instead):
     assert not found, f"write {instead}:\n" + "\n".join(found)
 
 
+def test_names_say_what_they_hold():
+    """`found`, `each` and `own` say that there is something, not what."""
+    for path in [*SOURCES, *sorted((ROOT / "benchmarks").glob("*.py")), *sorted((ROOT / "examples").rglob("*.py"))]:
+        names = {node.id: node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
+        names |= {node.arg: node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.arg)}
+        names |= {node.attr: node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
+        empty = {name: line for name, line in names.items() if name in {"found", "each", "own"}}
+        assert not empty, f"{path.relative_to(ROOT)}: {empty}"
+
+
 def test_no_two_files_have_one_base_name():
     """But a door and its command, a command and what it is about, and fast/X.py, which is models/X.py."""
     seen: dict[str, str] = {}

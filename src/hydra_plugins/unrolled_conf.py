@@ -14,6 +14,6 @@ class FurtherConf(SearchPathPlugin):
         """After the command's own."""
         conf: Any = sys.modules.get("unrolled.configuration.conf")
         further = getattr(conf, "further", None)  # an earlier version beside this one, as in a benchmark, has none
-        if further is not None and any(each.path == str(conf.CONF) for each in search_path.get_path()):
+        if further is not None and any(source.path == str(conf.CONF) for source in search_path.get_path()):
             for provider, folder in further():
                 search_path.append(provider, f"file://{folder}")

@@ -71,4 +71,4 @@ def test_an_empty_sentence_counts_nothing():
     counts.add([[1.0]], [], [], None)
     assert counts == AttentionCounts()
     counts.add([[1.0], [1.0]], [], [0], (set(), set()))  # a target word and no source: it looks at </s>
-    assert (counts.target_words, counts.attended, counts.alignment.found) == (1, 0, 0)
+    assert (counts.target_words, counts.attended, counts.alignment.links) == (1, 0, 0)

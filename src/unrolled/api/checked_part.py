@@ -47,8 +47,8 @@ def rows(config: DictConfig) -> Iterator[Row]:
         for outcome in outcomes(subject):
             yield {"promise": outcome.name, "result": RESULTS[outcome.kept], "why": outcome.why}
         if config.cost:
-            own, other = costs(subject, baseline(subject))
-            time, memory = own.seconds / other.seconds, own.mebibytes / other.mebibytes
+            tried, known = costs(subject, baseline(subject))
+            time, memory = tried.seconds / known.seconds, tried.mebibytes / known.mebibytes
             of_baseline = "that of cgru with bahdanau"
             yield {"promise": "time of a training step", "result": f"{time:.2f} x", "why": of_baseline}
             yield {"promise": "memory kept for its gradients", "result": f"{memory:.2f} x", "why": "the same"}

@@ -124,14 +124,14 @@ def _averaged(runs: Sequence[Folder], options: Mapping[str, Any], *, write: bool
     for line in lines:
         log.warning("%s", line)
     with _folder(Path(options["output"] or comparison_folder(runs)), write) as folder:
-        found = write_averages(folder, averages, pairs, lines)
+        written = write_averages(folder, averages, pairs, lines)
     return ComparedRuns(
-        groups=Records(found.groups),
-        tests=Records(found.tests),
-        bands=Records(found.by_number),
+        groups=Records(written.groups),
+        tests=Records(written.tests),
+        bands=Records(written.by_number),
         notices=lines,
-        text=found.text,
-        fragment=found.fragment,
+        text=written.text,
+        fragment=written.fragment,
         folder=folder if write else None,
     )
 

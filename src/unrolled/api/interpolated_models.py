@@ -33,7 +33,7 @@ def interpolate(
     the runs were trained if None. UserError: translators, several vocabularies.
     """
     models: list[TrainedLanguageModel] = []
-    for run in [load(each) for each in runs]:
+    for run in [load(folder) for folder in runs]:
         if not isinstance(run, LanguageModelRun):
             raise UserError(f"run={run.name} is a translator: name language models")
         models += run.models

@@ -71,9 +71,9 @@ class RescoredLists:
         search = {"restarts": chosen["restarts"], "seed": chosen["seed"]}
         scoring = {"tokenize": chosen["bleu_tokenize"], "lowercase": chosen["bleu_lowercase"]}
         self.check_as_many(references, "references")
-        before, after, found = tuned(self.lists, references, weights, **search, **scoring)
+        before, after, best_weights = tuned(self.lists, references, weights, **search, **scoring)
         log.info("BLEU of the first ones %.2f, with these weights %.2f", before, after)
-        return TunedWeights(found, after, before)
+        return TunedWeights(best_weights, after, before)
 
     def by(self, weights: Mapping[str, float]) -> "RescoredLists":
         """These in the order of their scores by ``weights``, best first. UserError: a feature that there is not."""
@@ -118,18 +118,18 @@ def rescore(
     which translators need. UserError: a name in use, a file with anything else in it.
     """
     if isinstance(lists, str | PathLike):
-        found = read_lists(lists, sources)
+        rescored_lists = read_lists(lists, sources)
     else:
-        entries = [[_entry(each) for each in nbest] for nbest in lists]
+        entries = [[_entry(translation) for translation in nbest] for nbest in lists]
         given = [nbest[0].source for nbest in lists if nbest] if sources is None else sources
-        found = RescoredLists(entries, given)
+        rescored_lists = RescoredLists(entries, given)
     if sources is not None:
-        found.check_as_many(sources, "sources")
+        rescored_lists.check_as_many(sources, "sources")
     for name, run in scorers.items():
         from unrolled.api.loading import load  # loads torch
 
-        found = found.scored(name, run if isinstance(run, TrainedRun) else load(run))
-    return found
+        rescored_lists = rescored_lists.scored(name, run if isinstance(run, TrainedRun) else load(run))
+    return rescored_lists
 
 
 def read_lists(file: str | PathLike[str], sources: Sequence[str] | None = None) -> RescoredLists:

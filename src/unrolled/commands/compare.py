@@ -26,8 +26,8 @@ log = logging.getLogger(__name__)
 
 @command("compare")
 def main(config: DictConfig) -> None:
-    found = compare_by(resolved(config), write=True)
-    sys.stdout.write(found.text)
-    if found.baseline is not None:
-        log.info("p-values need a baseline: %s", found.baseline)
-    log.info("written to %s", found.folder)
+    comparison = compare_by(resolved(config), write=True)
+    sys.stdout.write(comparison.text)
+    if comparison.baseline is not None:
+        log.info("p-values need a baseline: %s", comparison.baseline)
+    log.info("written to %s", comparison.folder)

@@ -28,6 +28,6 @@ def main(config: DictConfig) -> None:
         raise UserError("val=FILE is missing: name the text to find the weights on, not the one to report on")
     files = {split: config[split] for split in ("val", "test") if config[split] is not None}
     lines = {split: list(read_lines(file)) for split, file in files.items()}
-    found = interpolated(load_language_models(config), lines, config.context)
-    sys.stdout.write(found.text)
-    sys.stdout.write(f"mixture=[{','.join(f'{weight:.6f}' for weight in found.weights)}]\n")
+    mixture = interpolated(load_language_models(config), lines, config.context)
+    sys.stdout.write(mixture.text)
+    sys.stdout.write(f"mixture=[{','.join(f'{weight:.6f}' for weight in mixture.weights)}]\n")

@@ -41,8 +41,8 @@ def main(config: DictConfig) -> None:
     if config.reference is not None:
         references = list(read_lines(config.reference))
         lists.check_as_many(references, config.reference)
-        found = lists.tune(references, weights, **{name: config[name] for name in OF_TUNING}).weights
-        sys.stdout.write("{" + ", ".join(f"{name}: {weight:.6g}" for name, weight in found.items()) + "}\n")
+        weights = lists.tune(references, weights, **{name: config[name] for name in OF_TUNING}).weights
+        sys.stdout.write("{" + ", ".join(f"{name}: {weight:.6g}" for name, weight in weights.items()) + "}\n")
         return
     if weights is not None:
         lists = lists.by(weights)

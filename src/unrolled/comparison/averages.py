@@ -78,7 +78,7 @@ class Averages:
         """
         if self.baseline is None:
             return {}
-        found: dict[str, dict[Any, dict[str, PairedScores]]] = {}
+        by_system: dict[str, dict[Any, dict[str, PairedScores]]] = {}
         for system in self.systems:
             if system is self.baseline:
                 continue
@@ -86,12 +86,13 @@ class Averages:
                 if seed not in self.baseline.seeds(self.names):
                     continue
                 ours, theirs = (
-                    [_errors(each.runs[name][seed], text_of) for name in self.names] for each in (system, self.baseline)
+                    [_errors(either.runs[name][seed], text_of) for name in self.names]
+                    for either in (system, self.baseline)
                 )
-                found.setdefault(system.label, {})[seed] = paired_error_rates(
+                by_system.setdefault(system.label, {})[seed] = paired_error_rates(
                     theirs, ours, bootstrap=bootstrap, randomization=randomization
                 )
-        return found
+        return by_system
 
 
 def _errors(run: Run, text_of: Callable[[Path], CorpusText]) -> list[Errors]:
@@ -127,15 +128,17 @@ def average(runs: Sequence[Run], over: str, baseline: str | Mapping[str, Any] | 
         if name != over
         and (name.startswith(CHOICE) or title(name) in typed or not _follows(columns[name], columns[over]))
     ]
-    found: dict[tuple[str, ...], dict[str, dict[Any, Run]]] = {}
+    by_options: dict[tuple[str, ...], dict[str, dict[Any, Run]]] = {}
     for run in completed:
-        seeds = found.setdefault(tuple(identity(run, name) for name in others), {}).setdefault(value_of(run, over), {})
+        seeds = by_options.setdefault(tuple(identity(run, name) for name in others), {}).setdefault(
+            value_of(run, over), {}
+        )
         if run.seed in seeds:
             notices.append(
                 f"{seeds[run.seed].folder}: repeated by {run.folder}, with the same options and seed; left out"
             )
         seeds[run.seed] = run
-    systems = [_system(others, sets) for sets in found.values()]
+    systems = [_system(others, sets) for sets in by_options.values()]
     names = [name for name in systems[0].runs if all(name in system.runs for system in systems)]
     every = list(dict.fromkeys(name for system in systems for name in system.runs))
     if not names:

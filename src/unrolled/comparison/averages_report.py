@@ -35,9 +35,9 @@ def write_averages(folder: Path, averages: Averages, pairs: Pairs, notices: Sequ
         blocks.append(Paragraph(P_VALUES.format(baseline=averages.baseline.label)))
         write_text(folder / "significance.csv", tables.comma_separated(tables.test_rows(pairs)))
     for measure in averages.measures:
-        each = _by_set(averages, measure)
-        blocks += [Heading(measure.title), each]
-        shown += f"\n{measure.title}\n" + as_text(each)
+        table = _by_set(averages, measure)
+        blocks += [Heading(measure.title), table]
+        shown += f"\n{measure.title}\n" + as_text(table)
     if notices:
         blocks += [Heading("Notes"), *map(Paragraph, notices)]
     rows = _rows(averages)
@@ -72,16 +72,16 @@ def _summary(averages: Averages, pairs: Pairs) -> Table:
 def _by_set(averages: Averages, measure: Measure) -> Table:
     """A row for each data set, then the average; a column for each system."""
     systems = averages.systems
-    rows = [[name, *(_shown(each.on(name, measure.name), measure) for each in systems)] for name in averages.names]
-    rows.append(["average", *(_shown(each.average(averages.names, measure.name), measure) for each in systems)])
+    rows = [[name, *(_shown(system.on(name, measure.name), measure) for system in systems)] for name in averages.names]
+    rows.append(["average", *(_shown(system.average(averages.names, measure.name), measure) for system in systems)])
     return Table([averages.over, *(system.label for system in systems)], rows)
 
 
 def _is_best(system: System, averages: Averages, measure: Measure) -> bool:
-    found = [spread.mean for each in averages.systems if (spread := each.average(averages.names, measure.name))]
+    means = [spread.mean for system in averages.systems if (spread := system.average(averages.names, measure.name))]
     mine = system.average(averages.names, measure.name)
-    best = min(found) if measure.better < 0 else max(found)
-    return len(found) > 1 and mine is not None and mine.mean == best
+    best = min(means) if measure.better < 0 else max(means)
+    return len(means) > 1 and mine is not None and mine.mean == best
 
 
 def _shown(spread: Spread | None, measure: Measure) -> str:
@@ -98,8 +98,8 @@ def _rows(averages: Averages) -> Rows:
             row: dict[str, Any] = {**system.values, averages.over: name or "average"}
             for measure in averages.measures:
                 of = measure.name
-                found = system.average(averages.names, of) if name is None else system.on(name, of)
-                mean, deviation = found or (None, None)
+                spread = system.average(averages.names, of) if name is None else system.on(name, of)
+                mean, deviation = spread or (None, None)
                 row |= {f"{of} mean": mean, f"{of} standard deviation": deviation}
             rows.append(row)
     return rows

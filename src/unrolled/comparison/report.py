@@ -153,7 +153,7 @@ class Report:
             about = INTERACTION.format(baseline=label, bootstrap=self.bootstrap)
             blocks += [Heading(f"Gain over {label} by source length"), gains, Paragraph(about)]
             shown += f"\ngain over {label} by source length\n" + as_text(gains)
-            rows = [{"group": group, **found._asdict()} for group, found in by_side.items()]
+            rows = [{"group": group, **interaction._asdict()} for group, interaction in by_side.items()]
             write_text(folder / "interaction.csv", tables.comma_separated(rows))
         if notices:
             blocks += [Heading("Notes"), *map(Paragraph, notices)]
@@ -163,7 +163,7 @@ class Report:
             for name, what, bands in self._bands(translated):
                 by_number += tables.band_rows(bands, what, score.title)
                 caption = BANDS.format(score=score.title, what=what, samples=self.bootstrap)
-                caption += FOUND if what == REORDERING and translated.found else ""
+                caption += FOUND if what == REORDERING and translated.automatic else ""
                 blocks += _figure(folder / f"{score.name}-by-{name}.png", what, bands, caption, score.title)
             blocks += self._sentences(comparison, translated)
         name = Bleu.name if translated is None else translated.score.name
@@ -195,7 +195,7 @@ class Report:
         if self.longer_than is None or comparison.baseline is None or translated is None or not pairs:
             return {}
         by_label = translated.interactions(comparison.baseline, longer_than=self.longer_than, samples=self.bootstrap)
-        return {label: found for label, found in by_label.items() if label in pairs}
+        return {label: bands for label, bands in by_label.items() if label in pairs}
 
     def _bands(self, translated: Translated) -> list[tuple[str, str, dict[str, list[Band]]]]:
         """End of the file's name, what the numbers mean, and bands."""

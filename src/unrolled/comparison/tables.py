@@ -107,13 +107,13 @@ def differences(compared: Differences, groups: Sequence[Group], score: str) -> T
     return Table(head, rows)
 
 
-def interactions(found: Mapping[str, Interaction], score: str, shorter: str, longer: str) -> Table:
+def interactions(by_label: Mapping[str, Interaction], score: str, shorter: str, longer: str) -> Table:
     """A row per system: what it gains on shorter and on longer sources, and the difference."""
     head = ["group", f"gain in {score}, {shorter}", f"gain, {longer}", "difference", "95 % interval", "p (bootstrap)"]
     rows = []
-    for label, one in found.items():
-        gains = (f"{gain:+.2f}" for gain in (one.other, one.chosen, one.difference))
-        rows.append([label, *gains, f"[{one.lower:+.2f}, {one.upper:+.2f}]", f"{one.p:.4f}"])
+    for label, interaction in by_label.items():
+        gains = (f"{gain:+.2f}" for gain in (interaction.other, interaction.chosen, interaction.difference))
+        rows.append([label, *gains, f"[{interaction.lower:+.2f}, {interaction.upper:+.2f}]", f"{interaction.p:.4f}"])
     return Table(head, rows)
 
 

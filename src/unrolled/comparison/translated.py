@@ -41,7 +41,7 @@ class Sentence(NamedTuple):
 class Translated:
     """``groups`` whose runs all translated the same text, and each run's translations by its folder.
 
-    links: those of every pair of source and reference, None if unknown; found: whether our aligner found them.
+    links: those of every pair of source and reference, None if unknown; automatic: whether our aligner found them.
     score: BLEU, or exact match of lines that are right or wrong.
     """
 
@@ -51,7 +51,7 @@ class Translated:
     hypotheses: Mapping[Path, Sequence[str]]
     score: LineScore
     links: Sequence[Links] | None = None
-    found: bool = False
+    automatic: bool = False
 
     @property
     def lengths(self) -> tuple[str, list[int]]:
@@ -116,7 +116,7 @@ class Translated:
             for group in self.groups
             if group is not baseline
         }
-        return {label: found for label, found in by_label.items() if found is not None}
+        return {label: bands for label, bands in by_label.items() if bands is not None}
 
     def bands(self, numbers: Sequence[float], edges: Sequence[float], *, samples: int) -> dict[str, list[Band]]:
         """By label, the score of groups of sentences; ``numbers`` has one for each sentence."""

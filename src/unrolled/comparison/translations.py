@@ -88,7 +88,7 @@ def _read(
         hypotheses=hypotheses,
         score=_score(whole, score),
         links=_find(text, align) if gold is None else [sure for sure, _ in gold],
-        found=gold is None,
+        automatic=gold is None,
     )
 
 

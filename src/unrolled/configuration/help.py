@@ -55,7 +55,7 @@ def screen(command: str, doc: str) -> str:
     options = []
     if has_options(command):
         known = meanings(command, ())
-        options.append("\n".join(["Options and their defaults:", *_table(map(_option, known.own), COLUMN)]))
+        options.append("\n".join(["Options and their defaults:", *_table(map(_option, known.of_command), COLUMN)]))
         if known.choices:
             options.append("\n".join(["Groups, as chosen:", *_table(map(_group, known.choices), COLUMN)]))
         more.append(f"All options: {_program('options')} {command} [group=choice ...]")

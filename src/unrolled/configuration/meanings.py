@@ -60,7 +60,7 @@ class Choice(NamedTuple):
 class Meanings(NamedTuple):
     """The options of a command as they are chosen, in the order of conf/."""
 
-    own: list[Option]
+    of_command: list[Option]
     """Those of the command's own file, sections of it as one."""
     every: list[Option]
     choices: list[Choice]

@@ -62,15 +62,15 @@ def _annotations_at_padding(subject: Subject) -> None:
     attention, width = subject.tiny_attention(seed=35)
     valid = torch.tensor([[True, True, False]])
     annotations, queries = normal(1, 3, width), normal(2, 1, width, seed=36)
-    found = []
+    results = []
     for filler in (0.0, 1000.0):
         prepared = attention.prepare(annotations.masked_fill(~valid.unsqueeze(-1), filler), valid)
         state, outputs = attention.start(prepared), []
         for query in queries:
             context, weights, state = attention.step(query, prepared, state)
             outputs += [context, weights]
-        found.append(torch.cat(outputs, dim=1))
-    check_same("contexts and weights", found[0], found[1], "annotations of 0 and of 1000 at the padding")
+        results.append(torch.cat(outputs, dim=1))
+    check_same("contexts and weights", results[0], results[1], "annotations of 0 and of 1000 at the padding")
 
 
 def _gradients_of_padded(model: Translator) -> None:
@@ -99,7 +99,7 @@ def company_changes_nothing(subject: Subject) -> None:
             together, weights = forced(model, *chosen)
             for place, row in enumerate(order):
                 log_probs, alpha = alone[row]
-                where = f"{Case(tuple(case.lengths[each] for each in order), case.steps)}, sentence {place + 1}"
+                where = f"{Case(tuple(case.lengths[number] for number in order), case.steps)}, sentence {place + 1}"
                 check_same("log-probabilities, alone and there,", together[place], log_probs[0], where)
                 if weights is not None and alpha is not None:
                     check_same("weights, alone and there,", weights[place, :, : case.lengths[row]], alpha[0], where)

@@ -35,7 +35,7 @@ def baseline(subject: Subject) -> Subject:
 
 def costs(subject: Subject, other: Subject) -> tuple[Cost, Cost]:
     """Of both, taken in turns, the quickest of `ROUNDS`, on the CPU in float32, at their own sizes."""
-    models = [_full(each) for each in (subject, other)]
+    models = [_full(given) for given in (subject, other)]
     seconds: list[list[float]] = [[], []]
     for _ in range(ROUNDS):
         for taken, model in zip(seconds, models, strict=True):
@@ -74,5 +74,5 @@ def _kept(model: nn.Module) -> float:
 
     with torch.autograd.graph.saved_tensors_hooks(hold, lambda tensor: tensor):
         _loss = _forward(model)
-    own = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    return sum(size for place, size in held.items() if place not in own) / 2**20
+    of_model = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    return sum(size for place, size in held.items() if place not in of_model) / 2**20

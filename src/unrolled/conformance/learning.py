@@ -91,7 +91,7 @@ def _check_gradients(module: nn.Module, function: Callable[..., Any], where: str
         parameters = dict(zip(names, everything[len(inputs) :], strict=True))
         return functional_call(call, parameters, everything[: len(inputs)])
 
-    leaf_inputs = [each.clone().requires_grad_() for each in inputs]
+    leaf_inputs = [tensor.clone().requires_grad_() for tensor in inputs]
     try:
         torch.autograd.gradcheck(of_everything, [*leaf_inputs, *values])
     except GradcheckError as problem:
@@ -125,11 +125,11 @@ def every_option_changes_something(subject: Subject) -> None:
     """Each option of the configuration changes a parameter, a prediction or a gradient, in evaluation or training."""
     idle, tried = [], 0
     for option in _options(subject):
-        found = [
+        changes = [
             changed for other in _others(option.value) if (changed := _changes(subject, option, other)) is not None
         ]
-        tried += bool(found)
-        if found and not any(found):
+        tried += bool(changes)
+        if changes and not any(changes):
             idle.append(f"{option.name}={next(_others(option.value))}")
     if not tried:
         raise NothingToTry("no options")
@@ -212,16 +212,16 @@ def _everything(subject: Subject, dropout: float) -> list[Tensor]:
     """Initial values, predictions in training and in evaluation, and gradients."""
     torch.manual_seed(3)
     model = subject.initial(dropout=dropout).double()
-    found = [value.detach().clone() for value in model.state_dict().values()]
+    values = [value.detach().clone() for value in model.state_dict().values()]
     randomised(model, seed=4)
     for training in (False, True):
         torch.manual_seed(5)
         log_probs, _ = forced(model.train(training), SAMPLE.sources, SAMPLE.targets)
-        found.append(log_probs.detach())
+        values.append(log_probs.detach())
     parameters = list(model.parameters())
     loss = log_probs[..., 5].sum()
-    found += torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
-    return found
+    values += torch.autograd.grad(loss, parameters, allow_unused=True, materialize_grads=True)
+    return values
 
 
 def resumed_training_is_the_same(subject: Subject) -> None:

@@ -17,12 +17,12 @@ def float64_stays_float64(subject: Subject) -> None:
     for case in (Case((1,), 1), Case((2,), 2)):
         log_probs, weights = forced(model, case.sources, case.targets)
         _, state = stepwise(model, torch.tensor(case.targets), model.start(batch_of(case.sources)))
-        found = {
+        by_name = {
             "log-probabilities": [log_probs],
             "weights": [] if weights is None else [weights],
             "state": leaves(state),
         }
-        for what, tensors in found.items():
+        for what, tensors in by_name.items():
             for tensor in tensors:
                 if tensor.is_floating_point() and tensor.dtype != torch.float64:
                     raise Broken(f"{case}: {what}: {str(tensor.dtype).removeprefix('torch.')} in a float64 model")
@@ -42,8 +42,8 @@ def bfloat16_is_near_float32(subject: Subject) -> None:
             raise Broken(f"{case}: log-probabilities are bfloat16: sums over a sentence need float32")
         if [leaf.dtype for leaf in leaves(state)] != types:
             raise Broken(f"{case}: a step changes the types of the state, so that hypotheses cannot be joined")
-        for what, found in (("forced", low), ("stepwise", stepped)):
-            apart = difference(found.detach().exp(), exact.detach().exp())
+        for what, probabilities in (("forced", low), ("stepwise", stepped)):
+            apart = difference(probabilities.detach().exp(), exact.detach().exp())
             if not apart <= NEAR:
                 raise Broken(f"{case}: {what} probabilities in bfloat16 and in float32 differ by {apart:.2g}")
         if weights is not None and exact_weights is not None:

@@ -56,12 +56,12 @@ def search_forced_decoding_and_loss_agree(subject: Subject) -> None:
     """A translation's log-probability is the same in search, in forced decoding and in the training loss."""
     model: Any = subject.build(seed=5)
     for case in CASES:
-        found = [hypotheses[0] for hypotheses in _search(model, case, 3)]
+        best = [hypotheses[0] for hypotheses in _search(model, case, 3)]
         batch = batch_of(case.sources)
-        batch.target, batch.target_lengths = pad([[BOS, *hypothesis.tokens, EOS] for hypothesis in found])
+        batch.target, batch.target_lengths = pad([[BOS, *hypothesis.tokens, EOS] for hypothesis in best])
         by_force = score(model, batch)
-        searched = [sum(row if h.finished else row[:-1]) for row, h in zip(by_force, found, strict=True)]
-        for hypothesis, of_words in zip(found, searched, strict=True):
+        searched = [sum(row if h.finished else row[:-1]) for row, h in zip(by_force, best, strict=True)]
+        for hypothesis, of_words in zip(best, searched, strict=True):
             if not abs(of_words - hypothesis.log_probability) <= NEAR * max(1.0, abs(of_words)):
                 raise Broken(
                     f"{case}: log p of a translation is {hypothesis.log_probability:.4f} in search and {of_words:.4f} "

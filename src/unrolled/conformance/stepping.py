@@ -47,7 +47,7 @@ def kernel_equals_step(subject: Subject) -> None:
     for case in CASES:
         many, longest = len(case.lengths), max(case.lengths)
         valid = torch.arange(longest) < torch.tensor(case.lengths).unsqueeze(1)
-        found = []
+        runs = []
         for plainly in (False, True):
             annotations = normal(many, longest, size).requires_grad_()
             embeddings = normal(many, case.steps, decoder_input(subject), seed=27).requires_grad_()
@@ -59,14 +59,14 @@ def kernel_equals_step(subject: Subject) -> None:
             loss = sum(_weigher(out)(out) for out in (states, contexts, weights))
             inputs = [annotations, embeddings, *parameters]
             gradients = torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)
-            found.append([states, contexts, weights, *gradients])
+            runs.append([states, contexts, weights, *gradients])
         labels = [
             "states",
             "contexts",
             "weights",
             *(f"gradients of {n}" for n in ("annotations", "embeddings", *names)),
         ]
-        for label, fast, plain in zip(labels, *found, strict=True):
+        for label, fast, plain in zip(labels, *runs, strict=True):
             check_same(f"{label}, by kernel and by step,", fast, plain, case)
 
 
@@ -82,9 +82,9 @@ def state_follows_its_hypothesis(subject: Subject) -> None:
             _, state = model.step(first, state)
             _check_nested(state, rows, case)
             expected, after = model.step(second, state)
-            found, following = model.step(second[chosen], select(state, chosen))
+            predictions, following = model.step(second[chosen], select(state, chosen))
         where = f"{case}, then rows {', '.join(str(i + 1) for i in index)} of the state"
-        check_same("predictions of reordered hypotheses", found, expected[chosen], where)
+        check_same("predictions of reordered hypotheses", predictions, expected[chosen], where)
         for leaf, wanted in zip(leaves(following), leaves(after), strict=True):
             check_same("states of reordered hypotheses", leaf, wanted[chosen], where)
     _check_hypotheses_of_one_sentence(model)

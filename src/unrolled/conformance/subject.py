@@ -100,7 +100,7 @@ def flat(build: "partial[Any]") -> "partial[Any]":
     while isinstance(function, partial):
         inside: partial[Any] = function
         options, function = {**inside.keywords, **options}, inside.func
-    inner = {name: flat(each) for name, each in options.items() if isinstance(each, partial)}
+    inner = {name: flat(option) for name, option in options.items() if isinstance(option, partial)}
     return partial(function, **{**options, **inner})
 
 

@@ -83,11 +83,11 @@ class HuggingFace:
 def _cell(row: Mapping[str, Any], column: str, name: str, between: str) -> str:
     """A cell as text on one line; a list is joined."""
     value: Any = row
-    for part in [column] if column in row else column.split("."):
-        if not isinstance(value, Mapping) or part not in value:
+    for key in [column] if column in row else column.split("."):
+        if not isinstance(value, Mapping) or key not in value:
             known = list(value) if isinstance(value, Mapping) else list(row)
-            raise UserError(f"data.columns: {name} has no column {column}{nearest(part, known)}")
-        value = value[part]
+            raise UserError(f"data.columns: {name} has no column {column}{nearest(key, known)}")
+        value = value[key]
     if isinstance(value, Mapping):
         raise UserError(f"data.columns: {column} has parts: give one, such as {column}.{next(iter(value), 'en')}")
     listed = value if isinstance(value, list) else [] if value is None else [value]

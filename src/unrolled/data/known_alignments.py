@@ -96,7 +96,7 @@ class KnownAlignments:
             else:
                 sides = [list(read_lines(path)) for path, _ in texts]
             links = Aligner().align(*sides)
-            (folder / FOUND).write_text("".join(f"{pharaoh(each)}\n" for each in links), encoding="utf-8")
+            (folder / FOUND).write_text("".join(f"{pharaoh(pair_links)}\n" for pair_links in links), encoding="utf-8")
 
         kept.keep(known[0].parent, make)
 
@@ -112,7 +112,7 @@ class KnownAlignments:
         of_pieces = split == "train" and self._origin == "auto_pieces"
         of_pair = self._between_pieces if of_pieces else self._between_words
         links = of_pair(split, source, target)
-        store.write(path, (list(chain.from_iterable(each)) for each in links), vocabulary_size=2**31)
+        store.write(path, (list(chain.from_iterable(triples)) for triples in links), vocabulary_size=2**31)
 
     def _between_words(self, split: str, source: Tokenizer, target: Tokenizer) -> Iterator[PieceLinks]:
         files, known = self._files[split], self._file(split, source, target)

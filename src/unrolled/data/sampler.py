@@ -64,8 +64,8 @@ class TokenBudgetBatches:
         order = self._sort(np.arange(len(self._target)))
         rows = np.diff(self._bounds)
         source, target = (np.maximum.reduceat(side, self._bounds[:-1]) for side in self._positions(order))
-        found = {int((rows * (source + target)).argmax()), int((rows * source * target).argmax())}
-        return [order[self._bounds[batch] : self._bounds[batch + 1]] for batch in sorted(found)]
+        largest = {int((rows * (source + target)).argmax()), int((rows * source * target).argmax())}
+        return [order[self._bounds[batch] : self._bounds[batch + 1]] for batch in sorted(largest)]
 
     def padding_share(self) -> tuple[float | None, float]:
         """The share of padding in the positions of all batches: source (None without one) and target."""

@@ -35,7 +35,7 @@ class TSV:
         return {split: self._written(split, cache) for split in SPLITS}
 
     def _written(self, split: str, cache: Path) -> Files:
-        path = found(self._paths[split], f"data.{split}")
+        path = fitting_file(self._paths[split], f"data.{split}")
         key = hashlib.sha256(repr((sha256(path), self._columns, columns.VERSION)).encode()).hexdigest()[:32]
         folder = cache / "tsv" / key
         keep(folder, lambda partial: columns.write(partial, self._columns, self._rows(path)))
@@ -71,7 +71,7 @@ def _place(column: int | str, names: Sequence[str], path: Path) -> int:
     return names.index(column)
 
 
-def found(path: str, option: str) -> Path:
+def fitting_file(path: str, option: str) -> Path:
     """The one file that fits a path with * in it; any other path as it is. UserError: none fits, or several."""
     if not isinstance(path, str | Path):
         raise UserError(f"{option}={path}: give one file")

@@ -27,7 +27,7 @@ class AlignmentScores(NamedTuple):
 class AlignmentCounts:
     """Numbers of links in a corpus: |A| found, |S| sure, and of those found |A ∩ S| sure and |A ∩ P| possible."""
 
-    found: int = 0
+    links: int = 0
     sure: int = 0
     found_sure: int = 0
     found_possible: int = 0
@@ -35,14 +35,14 @@ class AlignmentCounts:
     def add(self, links: Links, gold: tuple[Links, Links]) -> None:
         """Count the links found for a sentence pair, given its (sure, possible) gold links."""
         sure, possible = gold
-        self.found += len(links)
+        self.links += len(links)
         self.sure += len(sure)
         self.found_sure += len(links & sure)
         self.found_possible += len(links & (sure | possible))
 
     def merge(self, other: "AlignmentCounts") -> None:
         """Add the counts of ``other``."""
-        self.found += other.found
+        self.links += other.links
         self.sure += other.sure
         self.found_sure += other.found_sure
         self.found_possible += other.found_possible
@@ -51,10 +51,10 @@ class AlignmentCounts:
         """Och & Ney 2003, "A systematic comparison of various statistical alignment models", section 6."""
         return AlignmentScores(
             # 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
-            aer=1 - _share(self.found_sure + self.found_possible, self.found + self.sure),
-            precision=_share(self.found_possible, self.found),  # |A ∩ P| / |A|
+            aer=1 - _share(self.found_sure + self.found_possible, self.links + self.sure),
+            precision=_share(self.found_possible, self.links),  # |A ∩ P| / |A|
             recall=_share(self.found_sure, self.sure),  # |A ∩ S| / |S|
-            links=self.found,
+            links=self.links,
         )
 
 

@@ -26,13 +26,13 @@ def paired_error_rates(
     """By figure, `paired_rates` of the errors of every line, of D data sets."""
     return {
         figure: paired_rates(
-            [_column(lines, part) for lines in baseline],
-            [_column(lines, part) for lines in system],
+            [_column(lines, errors) for lines in baseline],
+            [_column(lines, errors) for lines in system],
             [_column(lines, whole) for lines in system],
             bootstrap=bootstrap,
             randomization=randomization,
         )
-        for figure, (part, whole) in RATES.items()
+        for figure, (errors, whole) in RATES.items()
     }
 
 
@@ -59,7 +59,9 @@ def paired_rates(
     drawn = _drawn(differences, totals, bootstrap)
     resampled = np.abs(drawn - drawn.mean())
     exchanged = np.abs(_exchanged(differences, totals, randomization))
-    p_values = [(1 + int((each >= observed - 1e-9).sum())) / (1 + len(each)) for each in (resampled, exchanged)]
+    p_values = [
+        (1 + int((samples >= observed - 1e-9).sum())) / (1 + len(samples)) for samples in (resampled, exchanged)
+    ]
     return PairedScores(scores[0], scores[1], *p_values)
 
 

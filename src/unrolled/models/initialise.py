@@ -59,18 +59,18 @@ def _readers(
 ) -> list[nn.Linear]:
     """The linear maps of ``model`` that ``functions`` apply to an embedding itself."""
     vector = torch.zeros(1, embedding.embedding_dim)
-    found: list[nn.Linear] = []
+    maps: list[nn.Linear] = []
 
     def note(module: nn.Module, inputs: tuple[Tensor, ...]) -> None:
         if isinstance(module, nn.Linear) and inputs[0] is vector:
-            found.append(module)
+            maps.append(module)
 
     hooks = [module.register_forward_pre_hook(note) for module in model.modules()]
     for function in functions:
         function(vector)
     for hook in hooks:
         hook.remove()
-    return found
+    return maps
 
 
 def _fill_matrix(weight: torch.Tensor, *, recurrent: bool, orthogonal: bool) -> None:

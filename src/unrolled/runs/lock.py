@@ -83,8 +83,8 @@ def _open(path: Path, start: int, length: int) -> int:
 
 def _holder(descriptor: int) -> dict[str, Any]:
     try:
-        found = json.loads(os.pread(descriptor, 1000, 0))
-        return {"process": int(found["process"]), "host": str(found["host"]), "since": str(found["since"])}
+        holder = json.loads(os.pread(descriptor, 1000, 0))
+        return {"process": int(holder["process"]), "host": str(holder["host"]), "since": str(holder["since"])}
     except (ValueError, TypeError, KeyError):  # empty: it has just been made
         return {}
 

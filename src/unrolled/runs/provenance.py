@@ -33,17 +33,17 @@ def write_provenance(folder: Path, *, fingerprint: dict[str, str], resume: bool 
     write_text(path, json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
 
 
-def check_unchanged(folder: Path, names: Mapping[str, Path | str], found: Mapping[str, str]) -> None:
+def check_unchanged(folder: Path, names: Mapping[str, Path | str], now: Mapping[str, str]) -> None:
     """UserError: data or tokenizers are not what the run ``folder`` was trained with until now.
 
-    found: their SHA-256, named as in provenance.json; names: what to call each in the message.
+    now: their SHA-256, named as in provenance.json; names: what to call each in the message.
     """
     path = folder / "provenance.json"
     if not path.exists():
         return
     with reading(path):
         before = json.loads(path.read_text(encoding="utf-8"))["sha256"]
-        changed = [name for name, value in found.items() if before.get(name, value) != value]
+        changed = [name for name, value in now.items() if before.get(name, value) != value]
     if changed:
         raise UserError(
             f"resume={folder}: {names.get(changed[0], changed[0])} has changed since the run was trained with it, as "

@@ -59,13 +59,13 @@ def kept_checkpoints(states: dict[str, Any], folder: Path) -> list[Path]:
 
     ValueError: one outside the run ``folder``, which training would delete when it finds a better one.
     """
-    found: list[str] = []
+    recorded: list[str] = []
     for state in states.values():
         if isinstance(state, dict) and state.get("dirpath"):
             here = moved(state, str(state["dirpath"]), str(folder / "checkpoints"))
-            found += [*(here.get("best_k_models") or {}), here.get("best_model_path"), here.get("last_model_path")]
-            found += [here.get("kth_best_model_path")]
-    paths = sorted({Path(path) for path in found if path})
+            recorded += [*(here.get("best_k_models") or {}), here.get("best_model_path"), here.get("last_model_path")]
+            recorded += [here.get("kth_best_model_path")]
+    paths = sorted({Path(path) for path in recorded if path})
     for path in paths:
         if ".." in path.parts or not path.is_relative_to(folder):
             raise ValueError(f"{path} is not in the run folder")

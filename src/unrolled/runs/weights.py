@@ -62,11 +62,11 @@ def average(paths: list[Path], like: Path | None = None) -> dict[str, Tensor]:
     expected = _kinds(read_weights(like) if like is not None else first)
     total = {name: torch.zeros_like(weight, dtype=torch.float64) for name, weight in first.items()}
     for path in paths:
-        found = read_weights(path)
+        weights = read_weights(path)
         with reading(path):
-            if _kinds(found) != expected:
+            if _kinds(weights) != expected:
                 raise ValueError("these are not the weights of this model")
-        for name, weight in found.items():
+        for name, weight in weights.items():
             total[name] += weight.double()
     return {name: (weight / len(paths)).to(first[name].dtype) for name, weight in total.items()}
 
@@ -101,12 +101,12 @@ def read_facts(path: Path) -> dict[str, str]:
 
 def digest(weights: Mapping[str, Tensor]) -> str:
     """SHA-256 of names, types, shapes and bytes."""
-    found = hashlib.sha256()
+    digest = hashlib.sha256()
     for name in sorted(weights):
         weight = weights[name].detach().cpu().contiguous()
-        found.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
-        found.update(weight.reshape(-1).view(torch.uint8).numpy().data)
-    return found.hexdigest()
+        digest.update(f"{name} {weight.dtype} {tuple(weight.shape)}\n".encode())
+        digest.update(weight.reshape(-1).view(torch.uint8).numpy().data)
+    return digest.hexdigest()
 
 
 def save_tensors(weights: Mapping[str, Tensor], path: Path, vocabularies: Mapping[str, str] | None = None) -> None:
@@ -174,10 +174,10 @@ def load_weights(model: nn.Module, folder: Path, vocabularies: Mapping[str, str]
 VOCABULARIES = ("tokenizer.source", "tokenizer.target")
 
 
-def check_vocabularies(folder: Path, expected: Mapping[str, str], found: Mapping[str, str]) -> None:
+def check_vocabularies(folder: Path, expected: Mapping[str, str], actual: Mapping[str, str]) -> None:
     """UserError: the tokenizers of the run ``folder`` are not those that its weights were ``expected`` to go with."""
     for name in VOCABULARIES:
-        if name in expected and expected[name] != found.get(name):
+        if name in expected and expected[name] != actual.get(name):
             raise UserError(
                 f"{folder}/{name.replace('.', '/')}: this is not the vocabulary that the run was trained with, as its "
                 "SHA-256 says; put the run's own file back"
@@ -190,8 +190,8 @@ def written_vocabularies(folder: Path) -> dict[str, str]:
     if not path.exists():
         return {}
     with reading(path):
-        found = json.loads(path.read_text(encoding="utf-8"))["sha256"]
-        return {name: str(found[name]) for name in VOCABULARIES if name in found}
+        hashes = json.loads(path.read_text(encoding="utf-8"))["sha256"]
+        return {name: str(hashes[name]) for name in VOCABULARIES if name in hashes}
 
 
 def checkpoint_weights(path: Path) -> dict[str, Tensor]:

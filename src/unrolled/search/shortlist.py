@@ -91,9 +91,12 @@ def search_among(
     with narrowed(outputs, words, int8=int8):
         lists = search(Shortlisted(generator, words))
     ids = words.tolist()
-    lists = [[replace(h, tokens=[ids[token] for token in h.tokens]) for h in found] for found in lists]
+    lists = [[replace(h, tokens=[ids[token] for token in h.tokens]) for h in hypotheses] for hypotheses in lists]
     ranks = range(max(map(len, lists), default=0))
-    of_ranks = [_judged(generator, batch, [found[rank : rank + 1] for found in lists], score, source) for rank in ranks]
+    of_ranks = [
+        _judged(generator, batch, [hypotheses[rank : rank + 1] for hypotheses in lists], score, source)
+        for rank in ranks
+    ]
     return [
         sorted(chain.from_iterable(hypotheses), key=lambda h: (not h.finished, -h.score))
         for hypotheses in zip(*of_ranks, strict=True)
@@ -102,10 +105,12 @@ def search_among(
 
 def _judged(generator: Generator, batch: Any, lists: Lists, score: Score, source: Tensor) -> Lists:
     """``lists`` of one hypothesis or none, with their log-probabilities by ``generator``; penalties are kept."""
-    rows = [torch.tensor([BOS, *(found[0].tokens if found else []), EOS]) for found in lists]
+    rows = [torch.tensor([BOS, *(hypotheses[0].tokens if hypotheses else []), EOS]) for hypotheses in lists]
     target = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(source.device)
     every = score_words(generator, batch, target, torch.tensor([len(row) for row in rows]))
-    return [[_again(h, log_probs, score) for h in found] for found, log_probs in zip(lists, every, strict=True)]
+    return [
+        [_again(h, log_probs, score) for h in hypotheses] for hypotheses, log_probs in zip(lists, every, strict=True)
+    ]
 
 
 def _again(h: Hypothesis, log_probs: list[float], score: Score) -> Hypothesis:

@@ -42,7 +42,7 @@ class CharacterTokenizer:
 
     def __init__(self, characters: Sequence[str], *, unit: str = "grapheme", normalization: str = "nfc") -> None:
         self._characters = [*SPECIALS, *characters]
-        self._ids = {each: number for number, each in enumerate(characters, start=len(SPECIALS))}
+        self._ids = {character: number for number, character in enumerate(characters, start=len(SPECIALS))}
         self._unit, self._normalization = unit, normalization
 
     @property
@@ -57,7 +57,7 @@ class CharacterTokenizer:
 
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """The ids of each line, without <s> and </s>."""
-        return [[self._ids.get(each, UNK) for each in self._cut(line)] for line in lines]
+        return [[self._ids.get(character, UNK) for character in self._cut(line)] for line in lines]
 
     def decode(self, ids: Sequence[int]) -> str:
         """The text; <pad>, <s> and </s> leave no trace, <unk> becomes U+FFFD."""
@@ -73,9 +73,9 @@ class CharacterTokenizer:
         cut = self._cut(line)
         ends = [word.end() for word in WORD.finditer("".join(cut))]  # normal forms leave white space as it is
         numbers, start = [], 0
-        for each in cut:
+        for character in cut:
             numbers.append(bisect_right(ends, start))
-            start += len(each)
+            start += len(character)
         return numbers
 
     def _cut(self, line: str) -> list[str]:
@@ -83,7 +83,7 @@ class CharacterTokenizer:
 
     def _file(self) -> bytes:
         """Unit and normalisation, then one character a line, the one with id 0 first."""
-        return "".join(f"{each}\n" for each in (f"{self._unit} {self._normalization}", *self._characters)).encode()
+        return "".join(f"{entry}\n" for entry in (f"{self._unit} {self._normalization}", *self._characters)).encode()
 
     def save(self, folder: Path) -> None:
         """Write the characters into ``folder``."""
@@ -107,8 +107,8 @@ def cut(line: str, *, unit: str, normalization: str) -> list[str]:
     if not split_words(line):
         return []
     form = FORMS[normalization]
-    found: list[str] = UNITS[unit].findall(line if form is None else unicodedata.normalize(form, line))
-    return found
+    characters: list[str] = UNITS[unit].findall(line if form is None else unicodedata.normalize(form, line))
+    return characters
 
 
 def train_characters(
@@ -118,8 +118,11 @@ def train_characters(
 
     UserError: text without a character.
     """
-    counts = Counter(each for line in lines for each in cut(line, unit=unit, normalization=normalization))
-    kept = sorted((each for each in counts if counts[each] >= min_count), key=lambda each: (-counts[each], each))
+    counts = Counter(character for line in lines for character in cut(line, unit=unit, normalization=normalization))
+    kept = sorted(
+        (character for character in counts if counts[character] >= min_count),
+        key=lambda character: (-counts[character], character),
+    )
     if not kept:
         raise UserError(f"tokenizer: no character occurs {min_count} times in the training text; give more text")
     return CharacterTokenizer(

@@ -31,7 +31,7 @@ class FeatureTokenizer:
 
     def __init__(self, letters: Tokenizer, features: Sequence[str], separator: str) -> None:
         self.letters, self.features, self.separator = letters, [*features], separator
-        self._ids = {each: number for number, each in enumerate(features, start=letters.size)}
+        self._ids = {feature: number for number, feature in enumerate(features, start=letters.size)}
 
     @property
     def size(self) -> int:
@@ -46,8 +46,10 @@ class FeatureTokenizer:
     def encode(self, lines: Sequence[str]) -> list[list[int]]:
         """The ids of each line's letters, then of its features, without <s> and </s>."""
         letters = self.letters.encode([text_of(line) for line in lines])
-        found = [[self._ids.get(each, UNK) for each, _ in features_of(line, self.separator)] for line in lines]
-        return [ids + more for ids, more in zip(letters, found, strict=True)]
+        of_features = [
+            [self._ids.get(feature, UNK) for feature, _ in features_of(line, self.separator)] for line in lines
+        ]
+        return [ids + more for ids, more in zip(letters, of_features, strict=True)]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Text, a tab, and the features if there are any; <pad>, <s> and </s> leave no trace."""
@@ -70,7 +72,7 @@ class FeatureTokenizer:
 
     def _file(self) -> bytes:
         """The separator, then a feature a line."""
-        return "".join(f"{each}\n" for each in (self.separator, *self.features)).encode()
+        return "".join(f"{entry}\n" for entry in (self.separator, *self.features)).encode()
 
     def save(self, folder: Path) -> None:
         """Write both tokenizers into ``folder``."""
@@ -120,4 +122,6 @@ class WithFeatures:
                         counts.update(feature for feature, _ in features_of(line, self.separator))
                         file.write(f"{text_of(line)}\n")
             letters = self.letters.train(copies)
-        return FeatureTokenizer(letters, sorted(counts, key=lambda each: (-counts[each], each)), self.separator)
+        return FeatureTokenizer(
+            letters, sorted(counts, key=lambda feature: (-counts[feature], feature)), self.separator
+        )

@@ -38,7 +38,7 @@ def load_tokenizers(
     choice: by which they were trained; only a kind of one's own needs it.
     """
     choices = (None, None) if choice is None else of_sides(choice)
-    source_load, target_load = (getattr(each, "load", None) for each in choices)
+    source_load, target_load = (getattr(of_side, "load", None) for of_side in choices)
     target = load_tokenizer(folder / "target", target_load)
     source = load_tokenizer(folder / "source", source_load) if (folder / "source").is_dir() else None
     if source is not None and source.sha256 == target.sha256:

@@ -47,10 +47,10 @@ class _BeforeParts(MetaPathFinder, Loader):
         module = sys.modules.get(NAME)
         if isinstance(module, _Postponed) and fullname.startswith(f"{NAME}."):
             _load(module)
-            part = sys.modules.get(fullname)
-            if part is not None:  # the import continues by its specification
-                spec = ModuleSpec(fullname, self, loader_state=part.__spec__)
-                ModuleType.__setattr__(part, "__spec__", spec)  # torch._dynamo.config refuses the usual way
+            module = sys.modules.get(fullname)
+            if module is not None:  # the import continues by its specification
+                spec = ModuleSpec(fullname, self, loader_state=module.__spec__)
+                ModuleType.__setattr__(module, "__spec__", spec)  # torch._dynamo.config refuses the usual way
                 return spec
         return None
 

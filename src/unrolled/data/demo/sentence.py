@@ -72,14 +72,14 @@ class Template:
 @cache
 def templates() -> tuple[Template, ...]:
     """Those of templates.txt."""
-    found, kind = [], ""
+    templates, kind = [], ""
     for line in (FOLDER / "templates.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             kind = line.removeprefix("## ")
         elif line and not line.startswith("#"):
             english, german = line.split("|")
-            found.append(Template(_tokens(english), _tokens(german), kind))
-    return tuple(found)
+            templates.append(Template(_tokens(english), _tokens(german), kind))
+    return tuple(templates)
 
 
 def _tokens(side: str) -> tuple[Token, ...]:

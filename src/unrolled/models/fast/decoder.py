@@ -348,11 +348,11 @@ def _tensors(kernel: DecoderKernel) -> Iterable[Tensor]:
 def _rebuild(plan: _Plan, tensors: Iterable[Tensor]) -> DecoderKernel:
     kind, kept, part_plans = plan
     tensors, parts = iter(tensors), []
-    own = tuple(islice(tensors, kept))
+    of_decoder = tuple(islice(tensors, kept))
     for part_kind, inputs, part_kept in part_plans:
         part = part_kind(*islice(tensors, inputs))
         part.kept = tuple(islice(tensors, part_kept))
         parts.append(part)
     kernel = kind(*parts)
-    kernel.kept = own
+    kernel.kept = of_decoder
     return kernel

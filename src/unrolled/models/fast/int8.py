@@ -61,8 +61,8 @@ def quantize(weight: Tensor, bias: Tensor | None, rows: int) -> QuantizedProduct
     plain = type(weight) in (Tensor, nn.Parameter) and weight.dtype == torch.float32
     if not plain or weight.device.type != "cpu" or not torch.backends.mkldnn.enabled or weight.isnan().any():
         return None
-    found = levels()
-    return None if found is None else QuantizedProduct(weight, bias, rows, found)
+    exact_levels = levels()
+    return None if exact_levels is None else QuantizedProduct(weight, bias, rows, exact_levels)
 
 
 @cache
@@ -70,11 +70,11 @@ def levels() -> int | None:
     """The greatest L with right products here: the sums of extreme values show it. None: no L is right."""
     x, weight, bias = torch.ones(2, 64), torch.ones(5, 64), torch.arange(5.0)
     x[1, ::3] = -1
-    for found in LEVELS:
+    for count in LEVELS:
         try:
-            y = QuantizedProduct(weight, bias, rows=2, levels=found)(x)
+            y = QuantizedProduct(weight, bias, rows=2, levels=count)(x)
         except (AttributeError, RuntimeError, TypeError, NotImplementedError):
             return None
         if torch.allclose(y, torch.addmm(bias, x, weight.t()), rtol=1e-4, atol=1e-4):
-            return found
+            return count
     return None

@@ -46,7 +46,7 @@ class Recomputed:
         if isinstance(results, Tensor):
             large = results.nbytes >= LARGE_BYTES and results.device.type == "cpu"
             return self._copied(results) if large and _place(results) not in given else results
-        return tuple(self._in_places(each, given) for each in results) if type(results) is tuple else results
+        return tuple(self._in_places(result, given) for result in results) if type(results) is tuple else results
 
     def _copied(self, tensor: Tensor) -> Tensor:
         places = self._places.setdefault((tensor.shape, tensor.dtype), [])
@@ -96,5 +96,5 @@ def _tensors(nested: Any) -> Iterator[Tensor]:
     if isinstance(nested, Tensor):
         yield nested
     elif isinstance(nested, tuple):
-        for each in nested:
-            yield from _tensors(each)
+        for inner in nested:
+            yield from _tensors(inner)

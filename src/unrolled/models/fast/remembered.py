@@ -25,15 +25,15 @@ class Remembered:
         places = self._places[words]
         if (places < 0).any():
             new = words[places < 0].unique()
-            found = self._compute(new)
+            computed = self._compute(new)
             if not self._rows:
-                capacity = BYTES // max(1, sum(row[:1].nbytes for row in found))
+                capacity = BYTES // max(1, sum(row[:1].nbytes for row in computed))
                 capacity = min(capacity, len(self._places))
-                self._rows = tuple(row.new_empty(capacity, *row.shape[1:]) for row in found)
+                self._rows = tuple(row.new_empty(capacity, *row.shape[1:]) for row in computed)
             end = self._used + len(new)
             if end > len(self._rows[0]):
                 return self._compute(words)
-            for rows, row in zip(self._rows, found, strict=True):
+            for rows, row in zip(self._rows, computed, strict=True):
                 rows[self._used : end] = row
             self._places[new] = torch.arange(self._used, end)
             self._used = end

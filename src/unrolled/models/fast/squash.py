@@ -43,12 +43,12 @@ def product_of_tanh_of_sums(linear: nn.Linear, of_hypotheses: Tensor, of_sentenc
     # w^T tanh(x + y) = 2 w^T sigma(2 x + 2 y) - w^T 1
     rows = x.shape[1] * positions
     some = max(1, CACHED // max(1, rows * size))
-    sums, twice, found = y.new_empty(some, x.shape[1], positions, size), 2 * x, y.new_empty(sentences * rows)
+    sums, twice, energies = y.new_empty(some, x.shape[1], positions, size), 2 * x, y.new_empty(sentences * rows)
     for first in range(0, sentences, some):
         few = min(some, sentences - first)
         u = torch.add(twice[first : first + few], y[first : first + few], alpha=2, out=sums[:few]).sigmoid_()
-        torch.mv(u.view(-1, size), linear.weight[0], out=found[first * rows : (first + few) * rows])
-    return found.mul_(2).sub_(linear.weight.sum()).view(len(of_hypotheses), positions)
+        torch.mv(u.view(-1, size), linear.weight[0], out=energies[first * rows : (first + few) * rows])
+    return energies.mul_(2).sub_(linear.weight.sum()).view(len(of_hypotheses), positions)
 
 
 def _quick(linear: nn.Linear, x: Tensor) -> bool:

@@ -188,7 +188,7 @@ def one_line(parts: tuple[str, ...], share: float, *, width: int, full: str = "â
     first, *others = [part for part in parts if part]
     kept: list[str] = []
     for part in others[-1:] + others[:-1]:
-        if len(first) + SHORTEST + 2 + sum(len(each) + 2 for each in [*kept, part]) <= width:
+        if len(first) + SHORTEST + 2 + sum(len(chosen) + 2 for chosen in [*kept, part]) <= width:
             kept.append(part)
     kept = [part for part in others if part in kept]
     size = min(LONGEST, width - len(first) - 2 - sum(len(part) + 2 for part in kept))
