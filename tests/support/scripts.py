@@ -20,6 +20,7 @@ import yaml
 from hydra._internal.hydra import Hydra
 from hydra.types import RunMode
 from omegaconf.grammar_parser import parse
+from support.composed_once import composed_once
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
@@ -128,6 +129,7 @@ def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "",
         nullcontext() if drawings else without_drawings(),
         patch.object(Hydra, "get_mode", _mode),
         _read_once(),
+        composed_once(),
         chdir(cwd),
         redirect_stdout(out),
         redirect_stderr(err),
