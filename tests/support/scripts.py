@@ -20,6 +20,7 @@ import yaml
 from hydra._internal.hydra import Hydra
 from hydra.types import RunMode
 from omegaconf.grammar_parser import parse
+
 from support.composed_once import composed_once
 
 TESTS = Path(__file__).resolve().parents[1]
