@@ -48,6 +48,16 @@ def test_a_sweep_killed_in_its_second_job_is_completed(tmp_path):
 
 
 @pytest.mark.slow
+def test_the_memory_study_is_one_command(tmp_path):
+    few = ["sweep=memory", *BASE, "experiment=memory/bahdanau,memory/gru_att", "seed=3", "sweep.dir=jobs"]
+    assert call_script("train.py", *few, cwd=tmp_path).status == 0
+    jobs = sorted((tmp_path / "jobs").glob("*/results.json"))
+    assert [job.parent.name for job in jobs] == ["0-cgru-bahdanau-reorder-seed3", "1-cgru-gru_att-reorder-seed3"]
+    config = yaml.safe_load((jobs[0].parent / "config.yaml").read_text(encoding="utf-8"))
+    assert config["callbacks"]["early_stopping"]["patience"] == 3
+
+
+@pytest.mark.slow
 def test_a_sweep_submitted_twice_is_refused_with_who_trains_there(tmp_path):
     sweep = [*SWEEP, *kill(tmp_path, 3, "on_train_batch_start", "SIGSTOP")]
     with forked("train.py", *sweep, cwd=tmp_path) as first:

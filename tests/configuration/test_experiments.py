@@ -4,6 +4,7 @@ import os
 from pathlib import Path
 
 import pytest
+import yaml
 from hydra.utils import instantiate
 from support import conf
 from support.scripts import ROOT
@@ -52,3 +53,9 @@ def test_the_test_set_of_scan_is_longer_than_its_training_set():
         lengths[split] = [len(line.split()) for line in actions]
     assert max(lengths["train"]) == 22
     assert (min(lengths["test"]), max(lengths["test"])) == (24, 48)
+
+
+def test_the_memory_study_has_every_attention_with_equal_parameters():
+    study = yaml.safe_load((ROOT / "conf/sweep/memory.yaml").read_text(encoding="utf-8"))
+    chosen = study["hydra"]["sweeper"]["params"]["experiment"].split(",")
+    assert sorted(chosen) == sorted(f"memory/{name}" for name in EQUAL)

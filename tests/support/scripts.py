@@ -58,7 +58,7 @@ def run_script(
 
 def _mode(hydra: Hydra, config_name: str, overrides: list[str]) -> RunMode | None:
     """Whether conf/ says that this is a sweep; Hydra would compose the whole configuration to see."""
-    return RunMode.MULTIRUN if {"sweep=optuna", "sweep=g2p"} & {*overrides} else None
+    return RunMode.MULTIRUN if {"sweep=optuna", "sweep=g2p", "sweep=memory"} & {*overrides} else None
 
 
 _load_yaml = yaml.load
