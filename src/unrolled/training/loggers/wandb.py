@@ -1,4 +1,4 @@
-"""Weights & Biases: the only file that knows wandb."""
+"""Weights & Biases: with `lean_wandb` and `wandb_rows` the only file that knows wandb."""
 
 import logging
 import netrc
@@ -10,6 +10,7 @@ from urllib.parse import urlparse
 from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
+from unrolled.training.loggers.lean_wandb import import_wandb
 from unrolled.training.loggers.naming import run_name
 from unrolled.training.loggers.wandb_rows import OnceLogger
 
@@ -67,8 +68,6 @@ def wandb_logger(
     ``mode`` auto is online if an API key is configured (WANDB_API_KEY or netrc), otherwise offline; the environment's
     WANDB_MODE overrides auto. ``resume``: continue the folder's W&B run, if it has one. The run's name is `run_name`.
     """
-    import wandb
-
     if getattr(rank_zero_only, "rank", 0) != 0:
         return WandbLogger(project=project, save_dir=folder)  # never opens a run on other ranks
     if mode == "auto":
@@ -76,6 +75,9 @@ def wandb_logger(
     if mode == "offline":
         log.info("Weights & Biases is offline; `wandb sync %s/wandb/offline-run-*` uploads the run", folder)
     Path(folder).mkdir(parents=True, exist_ok=True)
+    wandb = import_wandb()
+    if mode == "offline":  # else W&B would still try to report on itself, and wait for a network that is not there
+        wandb.setup(wandb.Settings(mode="offline"))
     run = wandb.init(
         project=project,
         entity=entity,

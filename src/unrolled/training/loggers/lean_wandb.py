@@ -1,0 +1,51 @@
+"""Weights & Biases imported and started without what nothing here uses: in two thirds of the time.
+
+W&B's settings are a pydantic model that looks up its own source text for the description of every field, and asks
+Python each time which of all loaded modules it is from: a third of a second, as torch has thousands. And every run
+imports W&B Launch, which starts jobs from queues, to see whether it was given inputs; nobody has without importing it.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any
+
+LAUNCH = "wandb.sdk.launch"
+LOOK = "_detect_and_apply_job_inputs"
+
+
+def import_wandb() -> ModuleType:
+    """The module ``wandb``."""
+    if "wandb" not in sys.modules:
+        with _without_descriptions():
+            import wandb.sdk.wandb_run
+        _look_for_inputs_of_launch_alone(wandb.sdk.wandb_run.Run)
+    import wandb
+
+    return wandb
+
+
+@contextmanager
+def _without_descriptions() -> Iterator[None]:
+    """pydantic reads no source text for descriptions."""
+    try:
+        from pydantic._internal import _fields
+
+        read = _fields._update_fields_from_docstrings
+    except (ImportError, AttributeError):  # another version: as usual
+        yield
+        return
+    replaced: Any = _fields
+    replaced._update_fields_from_docstrings = lambda *_, **__: None
+    try:
+        yield
+    finally:
+        replaced._update_fields_from_docstrings = read
+
+
+def _look_for_inputs_of_launch_alone(run: Any) -> None:
+    """A run looks for Launch's inputs if Launch was imported."""
+    look = getattr(run, LOOK, None)
+    if look is not None:
+        setattr(run, LOOK, lambda self: look(self) if LAUNCH in sys.modules else None)
