@@ -1,5 +1,7 @@
 """What TensorBoard's files hold, read back; of a training: tests/commands/test_train_loggers.py."""
 
+import time
+
 import pytest
 
 from unrolled.training.loggers.tensorboard import forget_from, log_pictures, log_texts, tensorboard_logger
@@ -36,6 +38,21 @@ def test_what_was_logged_after_the_checkpoint_is_forgotten(tmp_path):
     (tmp_path / "checkpoints" / "last.ckpt").touch()
     logged(tmp_path, {0: 4.0, 1: 3.0, 2: 9.0}, resume=True)
     assert logged(tmp_path, {2: 2.0, 3: 1.0}, resume=True, forget=2) == {0: 4.0, 1: 3.0, 2: 2.0, 3: 1.0}
+
+
+def test_the_tenth_file_of_a_process_is_read_after_the_ninth(tmp_path, monkeypatch):
+    from tensorboard.summary.writer import event_file_writer
+
+    monkeypatch.setattr(event_file_writer, "_global_uid", type(event_file_writer._global_uid)(9))
+    logger = tensorboard_logger(folder=str(tmp_path), resume=False)
+    time.sleep(1 - time.time() % 1)  # both files within a second, unless the logger sees to it
+    forget_from(0, logger)  # a resumed training: what comes before it in the order of files is dropped
+    for step in range(2):
+        logger.log_metrics({"loss": float(step)}, step)
+        logger.finalize("success")  # as Lightning does between training and test
+    names = [path.name.rsplit(".", 1)[1] for path in (tmp_path / "tensorboard").glob("events.*")]
+    assert sorted(names) == ["10", "9"]
+    assert {event.step: event.value for event in read(tmp_path).Scalars("loss")} == {0: 0.0, 1: 1.0}
 
 
 def test_pictures_are_kept_as_they_are_and_tables_keep_their_columns(tmp_path):

@@ -1,7 +1,9 @@
 """TensorBoard: the curves, translations and pictures of a run, in its folder."""
 
 import struct
+import time
 from pathlib import Path
+from typing import Any
 
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.utilities import rank_zero_only
@@ -10,6 +12,25 @@ from unrolled.errors import UserError
 from unrolled.runs.resume import last_checkpoint
 
 FOLDER = "tensorboard"
+EVENTS = "events.out.tfevents"  # .SECOND.HOST.PROCESS.COUNTER
+
+
+class FilesInOrder(TensorBoardLogger):
+    """Each file that it opens has a later second in its name than those before it.
+
+    Lightning's logger opens a new file for the test. Readers take the files in the order of their names, as text, and
+    of one second the tenth would come before the ninth: what was logged first would be dropped as out of date.
+    """
+
+    @property
+    def experiment(self) -> Any:
+        """The writer, opened where it is not."""
+        closed = self._experiment is None or self._experiment.file_writer is None
+        if closed and getattr(rank_zero_only, "rank", 0) == 0:
+            seconds = [int(path.name.split(".")[3]) for path in Path(self.log_dir).glob(f"{EVENTS}.*")]
+            later = max(seconds, default=0) + 1
+            time.sleep(min(max(later - time.time(), 0), 1))  # no longer for a file whose clock was ahead
+        return super().experiment
 
 
 def tensorboard_logger(*, folder: str, resume: bool) -> TensorBoardLogger:
@@ -18,12 +39,12 @@ def tensorboard_logger(*, folder: str, resume: bool) -> TensorBoardLogger:
     UserError: the package is not installed.
     """
     try:
-        logger = TensorBoardLogger(folder, name=FOLDER, version="", default_hp_metric=False)
+        logger = FilesInOrder(folder, name=FOLDER, version="", default_hp_metric=False)
     except ModuleNotFoundError as problem:
         raise UserError('logger=tensorboard is not installed: pip install "unrolled[tensorboard]"') from problem
     continued = resume and last_checkpoint(Path(folder)) is not None
     if not continued and getattr(rank_zero_only, "rank", 0) == 0:
-        for events in Path(logger.log_dir).glob("events.out.tfevents.*"):
+        for events in Path(logger.log_dir).glob(f"{EVENTS}.*"):
             events.unlink()
     return logger
 
