@@ -84,7 +84,7 @@ PLACES |= {"results.json": "results", "weights.safetensors": "results", "transla
 SIGNALS = ("SIGKILL", "SIGKILL", "SIGKILL", "SIGTERM", "SIGINT", "SIGUSR2", "SLURM")
 GRACE = 0.4
 """Seconds between the signals of SLURM, which are minutes on a cluster, for trainings that take seconds."""
-CHANGING = {"run", "train/target_tokens_per_second", "peak_memory_mib"}
+CHANGING = {"run", "train/target_tokens_per_second", "train/seconds", "train/cpu_seconds", "peak_memory_mib"}
 LONGEST = 3600
 """Seconds of one training, at most; on a machine that others use a second of work may take minutes."""
 LEAST, MOST = 4, 12

@@ -345,6 +345,21 @@ def test_the_gain_on_longer_sources_is_compared_with_that_on_shorter_ones(runs):
     assert not (runs / "comparison" / "interaction.csv").exists()
 
 
+def test_validation_at_equal_updates_and_equal_time(tmp_path, data):
+    for attention, seconds, values in (("bahdanau", 10, [3.0, 7.0]), ("gru_att", 30, [4.0, 8.0, 9.0])):
+        results = figures(REFERENCES, steps=10 * len(values), **{"train/cpu_seconds": seconds})
+        objective = {"objective.monitor": "val/bleu", "objective.mode": "max"}
+        folder = write_translator(tmp_path / "sweep", attention, 1, 0.1, data, results=results, **objective)
+        rows = "".join(f"{10 * number + 9},{value}\n" for number, value in enumerate(values))
+        (folder / "metrics.csv").write_text(f"step,val/bleu\n{rows}", encoding="utf-8")
+    printed = compare(tmp_path, "baseline={attention: bahdanau}").stdout
+    assert re.search(r"CPU seconds +validation BLEU +in the updates of bahdanau", printed)
+    assert re.search(r"gru_att +30 +30 +9\.00 +8\.00 +4\.00", printed)
+    rows = rows_of(tmp_path / "sweep" / "comparison" / "budgets.csv")
+    assert [float(row["at_time"]) for row in rows] == [7.0, 4.0]
+    assert "equal time" in (tmp_path / "sweep" / "comparison" / "comparison.html").read_text(encoding="utf-8")
+
+
 def test_of_single_words_the_length_is_in_letters(tmp_path):
     words = [f"{'abcdefghij'[: 1 + number % 7]}{number}" for number in range(40)]
     pairs = {split: write_pair(tmp_path, split, words, words) for split in ("train", "val", "test")}

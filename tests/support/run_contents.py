@@ -15,7 +15,8 @@ PLAIN = [*TINY, *TINY_MODEL, "logger=csv", *NO_PAGES, "hydra.run.dir=run"]
 RESULTS = {"status", "model", "attention", "data", "seed", "parameters", "steps", "epochs", "peak_memory_mib"}
 RESULTS |= {f"val/{name}" for name in ("loss", "perplexity", "bleu", "chrf")}
 RESULTS |= {f"test/{name}" for name in ("loss", "perplexity", "bleu", "chrf", "ter")}
-RESULTS |= {"bleu_signature", "chrf_signature", "ter_signature", "train/target_tokens_per_second"}
+RESULTS |= {"bleu_signature", "chrf_signature", "ter_signature"}
+RESULTS |= {f"train/{name}" for name in ("target_tokens_per_second", "seconds", "cpu_seconds")}
 
 
 def corpus(folder: Path, split: str, side: str) -> Path:

@@ -1,7 +1,5 @@
 """A run folder, or several as one, with what it can do; what only translators or language models can do says so."""
 
-import csv
-import math
 from collections.abc import Sequence
 from functools import cached_property
 from html import escape
@@ -18,8 +16,8 @@ from unrolled.configuration.composition import one_line
 from unrolled.configuration.slots import trusting
 from unrolled.configuration.values import read_plain, resolved, run_folders
 from unrolled.errors import UserError
-from unrolled.files import reading
 from unrolled.runs.folder import short_names
+from unrolled.runs.metrics_csv import read_curves
 from unrolled.runs.results import read_results
 
 Text = str | Sequence[str]
@@ -223,12 +221,7 @@ class TrainedRun:
 
     def curves(self) -> Records[dict[str, Any]]:
         """metrics.csv: a dictionary for each logged step, with the figures logged then; no row if there is none yet."""
-        path = self.folder / "metrics.csv"
-        if not path.is_file():
-            return Records()
-        with reading(path), path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-            return Records({name: _number(name, value) for name, value in row.items() if value} for row in rows)
+        return Records(read_curves(self.folder))
 
     @property
     def figures(self) -> list[Path]:
@@ -288,8 +281,3 @@ def same_kind(sentences: Text, targets: Text) -> Literal[True]:
 def _from_here(folder: Path) -> str:
     """As short as it can be given to `load`."""
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)
-
-
-def _number(name: str, value: str) -> float | int:
-    number = float(value)
-    return int(number) if name in ("step", "epoch") and math.isfinite(number) else number

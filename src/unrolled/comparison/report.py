@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from unrolled.comparison import tables
+from unrolled.comparison.budgets import equal_budgets
 from unrolled.comparison.document import Block, Heading, Paragraph, Picture, Table, fragment, html, markdown
 from unrolled.comparison.groups import BLEU, MEASURES, WORD_ERROR_RATE, Comparison, Group, Measure
 from unrolled.comparison.tables import Differences, Pairs, Rows
@@ -55,6 +56,10 @@ INTERACTION = (
     "sentences on either side and, where a system has several runs, of its runs; p is two-sided. For single runs it "
     "says nothing about other seeds."
 )
+BUDGETS = (
+    "The best validation of a run: in all, within as many updates as {baseline}'s run with the same seed made, and "
+    "within the time that it took to train. Validation is not counted as time. Means over seeds that both have."
+)
 BANDS = (
     "{score} by {what}: for each group of n sentences the mean over runs, and a 95 % confidence "
     "interval by percentile bootstrap ({samples} resamples) over these sentences and, if a system has several runs, "
@@ -66,6 +71,7 @@ FOUND = " A hidden Markov model found the links in training and test text."
 OPTIONAL = [
     "significance.csv",
     "interaction.csv",
+    "budgets.csv",
     *(f"{of}-by-{what}.{suffix}" for of in SCORES for what in ("length", "reordering") for suffix in ("png", "pdf")),
 ]
 LENGTHS = (1, 2, 5, 10, 20, 50)
@@ -155,6 +161,14 @@ class Report:
             shown += f"\ngain over {label} by source length\n" + as_text(gains)
             rows = [{"group": group, **interaction._asdict()} for group, interaction in by_side.items()]
             write_text(folder / "interaction.csv", tables.comma_separated(rows))
+        equal = equal_budgets(comparison)
+        if equal is not None and comparison.baseline is not None:
+            reached = tables.budgets(equal, comparison.baseline.label)
+            about = BUDGETS.format(baseline=comparison.baseline.label)
+            blocks += [Heading("Validation at equal updates and equal time"), reached, Paragraph(about)]
+            shown += "\nvalidation, at equal updates and equal time\n" + as_text(reached)
+            rows = [{"group": label, "figure": equal.monitor, **one._asdict()} for label, one in equal.by_label.items()]
+            write_text(folder / "budgets.csv", tables.comma_separated(rows))
         if notices:
             blocks += [Heading("Notes"), *map(Paragraph, notices)]
         by_number = []

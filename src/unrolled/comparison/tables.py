@@ -2,9 +2,11 @@
 
 import csv
 import io
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from unrolled.comparison.budgets import CLOCKS, Equal
 from unrolled.comparison.document import Table
 from unrolled.comparison.groups import MEASURES, Comparison, Group, Measure
 from unrolled.comparison.options import ABSENT
@@ -114,6 +116,21 @@ def interactions(by_label: Mapping[str, Interaction], score: str, shorter: str, 
     for label, interaction in by_label.items():
         gains = (f"{gain:+.2f}" for gain in (interaction.other, interaction.chosen, interaction.difference))
         rows.append([label, *gains, f"[{interaction.lower:+.2f}, {interaction.upper:+.2f}]", f"{interaction.p:.4f}"])
+    return Table(head, rows)
+
+
+def budgets(equal: Equal, baseline: str) -> Table:
+    """A row per system: what it reached in all, in as many updates and in as much time as the baseline."""
+    measure = next((one for one in MEASURES if one.name.partition("/")[2] == equal.monitor.partition("/")[2]), None)
+    measure = measure or Measure(equal.monitor, equal.monitor, 0)
+    processor = "CPU " if equal.clock == CLOCKS[0] else ""
+    head = ["group", "updates", f"{processor}seconds", f"validation {measure.title}"]
+    head += [f"in the updates of {baseline}", f"in the time of {baseline}"]
+    rows = []
+    for label, one in equal.by_label.items():
+        values = (ABSENT if math.isnan(value) else measure.shown(value) for value in one[2:])
+        seconds = ABSENT if math.isnan(one.seconds) else f"{one.seconds:,.0f}"
+        rows.append([label, f"{one.updates:,.0f}", seconds, *values])
     return Table(head, rows)
 
 

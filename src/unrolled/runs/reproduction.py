@@ -6,7 +6,8 @@ from typing import Any
 
 from unrolled.runs.results import read_results
 
-CHANGING = ("run", "train/target_tokens_per_second", "peak_memory_mib")
+TIMES = ("train/target_tokens_per_second", "train/seconds", "train/cpu_seconds")
+CHANGING = ("run", "peak_memory_mib", *TIMES)
 """What depends on the folder and the machine's load, and is not compared."""
 
 

@@ -128,6 +128,8 @@ def _training_facts(module: Objective, trainer: lightning.Trainer) -> dict[str, 
         "steps": trainer.global_step,
         "epochs": trainer.current_epoch,
         "train/target_tokens_per_second": speed.tokens_per_second(module, trainer.world_size),
+        "train/seconds": speed.seconds,
+        "train/cpu_seconds": speed.cpu_seconds if trainer.strategy.root_device.type == "cpu" else None,
         **(levels[0] if levels else {}),
     }
 

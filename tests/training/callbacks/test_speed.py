@@ -1,5 +1,6 @@
 """Words a second of training: validation is not counted, and a resumed training counts on."""
 
+import math
 from types import SimpleNamespace
 
 import pytest
@@ -12,6 +13,7 @@ from unrolled.training.loggers.csv import Curves
 def test_validation_is_not_counted(monkeypatch):
     now = SimpleNamespace(seconds=5.0)
     monkeypatch.setattr(module.time, "monotonic", lambda: now.seconds)
+    monkeypatch.setattr(module.time, "process_time", lambda: now.seconds / 2)
     speed, model = Speed(), SimpleNamespace(target_tokens=600)
     assert speed.tokens_per_second(model, 2) is None
     trainer = SimpleNamespace(global_step=0, log_every_n_steps=20)
@@ -25,13 +27,17 @@ def test_validation_is_not_counted(monkeypatch):
         else:
             speed.on_validation_end(None, model)
     assert speed.tokens_per_second(model, 2) == pytest.approx(2 * 600 / 4)
+    assert (speed.seconds, speed.cpu_seconds) == (4, 2)
 
 
 def test_a_resumed_training_counts_on():
     first, again = Speed(), Speed()
-    first.seconds = 30.0
+    first.seconds, first.cpu_seconds = 30.0, 20.0
     again.load_state_dict(first.state_dict())
     assert again.tokens_per_second(SimpleNamespace(target_tokens=60), 1) == 2
+    assert again.cpu_seconds == 20
+    again.load_state_dict({"seconds": 30.0})  # of a checkpoint that had no more
+    assert math.isnan(again.cpu_seconds)
 
 
 def test_the_curve_has_the_speed_since_its_last_point(monkeypatch, tmp_path):

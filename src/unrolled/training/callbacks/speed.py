@@ -1,5 +1,6 @@
 """Speed of training in target words per second."""
 
+import math
 import time
 from typing import Any
 
@@ -12,22 +13,25 @@ from unrolled.training.loggers.media import log_speed
 class Speed(Callback):
     """Measures target words without padding per second of training; validation and its decoding are not counted.
 
+    cpu_seconds are those that this process had the processor for, which other programs do not change; NaN if the
+    checkpoint of an older version did not say.
+
     Loggers get the speed since they last did, as often as the other curves; metrics.csv does not, as it is the same
     whenever a training is repeated.
     """
 
     def __init__(self) -> None:
-        self.seconds = 0.0
-        self._mark: float | None = None  # None: nothing counts until the next batch
+        self.seconds, self.cpu_seconds = 0.0, 0.0
+        self._mark: tuple[float, float] | None = None  # None: nothing counts until the next batch
         self._logged = (0, 0.0, 0)  # update, seconds and words of the last point of the curve
 
     def state_dict(self) -> dict[str, Any]:
         """The seconds so far, for a resumed training."""
-        return {"seconds": self.seconds}
+        return {"seconds": self.seconds, "cpu_seconds": self.cpu_seconds}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Continue from the saved seconds."""
-        self.seconds = state_dict["seconds"]
+        self.seconds, self.cpu_seconds = state_dict["seconds"], state_dict.get("cpu_seconds", math.nan)
 
     def tokens_per_second(self, module: Any, ranks: int) -> float | None:
         """Target words of all ranks over the seconds of training; None before the first batch."""
@@ -35,19 +39,21 @@ class Speed(Callback):
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
         """Start the clock."""
-        self._mark = time.monotonic()
+        self._mark = _now()
         self._logged = (trainer.global_step, self.seconds, module.target_tokens)
 
     def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
         """Start it again after a validation and what other callbacks did about it: pictures, checkpoints."""
-        self._mark = time.monotonic() if self._mark is None else self._mark
+        self._mark = _now() if self._mark is None else self._mark
 
     def on_train_batch_end(
         self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """Add the time since the last batch or validation; it includes making the batch."""
-        now = time.monotonic()
-        self.seconds += now - (now if self._mark is None else self._mark)
+        now = _now()
+        mark = now if self._mark is None else self._mark
+        self.seconds += now[0] - mark[0]
+        self.cpu_seconds += now[1] - mark[1]
         self._mark = now
         step, seconds, words = self._logged
         every: int = trainer.log_every_n_steps  # type: ignore[attr-defined]
@@ -60,3 +66,8 @@ class Speed(Callback):
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
         """Do not count the validation."""
         self._mark = None
+
+
+def _now() -> tuple[float, float]:
+    """The clock, and the processor time of this process, in seconds."""
+    return time.monotonic(), time.process_time()
