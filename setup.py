@@ -1,4 +1,4 @@
-"""The wheel is the packages in src/ and conf/, which becomes unrolled/conf; everything else is in pyproject.toml."""
+"""The wheel is the packages in src/, with conf/ and docs/ in unrolled/; everything else is in pyproject.toml."""
 
 import shutil
 from pathlib import Path
@@ -7,8 +7,8 @@ from setuptools import setup
 from setuptools.command.build_py import build_py
 
 
-class WithConf(build_py):
-    """Copies conf/ too. An editable installation reads it where it is."""
+class WithConfAndDocs(build_py):
+    """Copies conf/ and docs/ too. An editable installation reads them where they are."""
 
     def run(self) -> None:
         """Build, without what an earlier build has left."""
@@ -17,7 +17,8 @@ class WithConf(build_py):
             shutil.rmtree(package, ignore_errors=True)
         super().run()
         if not self.editable_mode:
-            shutil.copytree(Path(__file__).with_name("conf"), package / "conf")
+            for name in ("conf", "docs"):
+                shutil.copytree(Path(__file__).with_name(name), package / name, ignore=shutil.ignore_patterns("*.py"))
 
 
-setup(cmdclass={"build_py": WithConf})
+setup(cmdclass={"build_py": WithConfAndDocs})

@@ -1,6 +1,7 @@
 """The command `unrolled`: which commands there are, and what is said where none is named."""
 
 import sys
+from pathlib import Path
 
 import pytest
 from support.scripts import ROOT
@@ -30,9 +31,11 @@ def test_every_door_is_a_command():
 def test_help_lists_every_command(unrolled):
     status, out, err = unrolled("--help")
     assert (status, err) == (0, "")
-    listed = [line.split()[0] for line in out.splitlines() if line.startswith("  ") and line[2] != " "]
+    *lines, pages = out.splitlines()
+    listed = [line.split()[0] for line in lines if line.startswith("  ") and line[2] != " "]
     assert listed == ["unrolled", *commands()]
-    assert max(map(len, out.splitlines())) <= 80
+    assert max(map(len, lines)) <= 80
+    assert (Path(pages.strip()) / "training.md").is_file()
 
 
 def test_help_of_a_command_says_how_it_was_called(unrolled):

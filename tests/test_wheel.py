@@ -19,7 +19,7 @@ from support.shell import run_in_shell
 pytestmark = pytest.mark.slow
 
 SMALL = [*TINY, *TINY_MODEL, "~callbacks.pictures", "~callbacks.attention_record", "logger=csv", "trainer.max_epochs=1"]
-PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "conf", "src")
+PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "conf", "docs", "src")
 NOT_THEIRS = ("PYTHON", "WANDB", "UNROLLED", "COLUMNS")
 
 
@@ -79,13 +79,14 @@ def call(installed, tmp_path):
     return run
 
 
-def test_it_holds_all_of_conf_and_of_the_package(wheel):
+def test_it_holds_all_of_conf_docs_and_the_package(wheel):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     package = [path for path in (ROOT / "src").rglob("*") if path.is_file() and path.parent != ROOT / "src"]
     ours = {path.relative_to(ROOT / "src").as_posix() for path in package if "__pycache__" not in path.parts}
     ours = {name for name in ours if ".egg-info/" not in name}
-    conf = {f"unrolled/conf/{path.relative_to(ROOT / 'conf').as_posix()}" for path in (ROOT / "conf").rglob("*.yaml")}
-    assert names == ours | conf
+    others = [*(ROOT / "conf").rglob("*.yaml"), *(ROOT / "docs").rglob("*.*")]
+    more = {f"unrolled/{path.relative_to(ROOT).as_posix()}" for path in others if path.suffix != ".py"}
+    assert names == ours | more
     assert {name.partition("/")[0] for name in names} == {"unrolled", "hydra_plugins"}  # no train.py for all to import
 
 
@@ -102,6 +103,9 @@ def test_the_command_trains_resumes_reproduces_and_translates_anywhere(installed
     where = done([installed / "python", "-c", "import unrolled; print(unrolled.__file__)"], tmp_path).stdout
     assert Path(where.strip()).is_relative_to(installed.parent)
     assert done([installed / "unrolled", "--version"], tmp_path).stdout.startswith("unrolled ")
+    pages = done([installed / "unrolled", "--help"], tmp_path).stdout.splitlines()[-1].strip()
+    assert Path(pages).is_relative_to(installed.parent)
+    assert (Path(pages) / "training.md").is_file()  # which a message of training names
 
     call("unrolled train resume=run trainer.max_epochs=2")
     assert results(run)["epochs"] == 2

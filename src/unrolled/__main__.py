@@ -62,6 +62,12 @@ def description(command: str) -> str:
     return ast.get_docstring(ast.parse((Path(room) / f"{command}.py").read_text(encoding="utf-8"))) or ""
 
 
+def docs() -> Path:
+    """The folder of the documentation that messages name pages of: in a wheel or in the project."""
+    here = Path(__file__).resolve()
+    return max((here.parent / "docs", here.parents[2] / "docs"), key=Path.is_dir)
+
+
 def overview(known: list[str]) -> str:
     """All commands, one line each."""
     width = max(map(len, known))
@@ -82,6 +88,8 @@ def overview(known: list[str]) -> str:
             "unrolled COMMAND --help has the options of a command, unrolled options those of",
             "all that train chooses from. conf/ in the current folder adds choices of yours.",
             'Completion by the shell: eval "$(unrolled -sc install=bash)"',
+            "The pages docs/NAME.md that messages name are in",
+            f"  {docs()}",
             "",
         ]
     )
