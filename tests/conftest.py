@@ -4,8 +4,11 @@ import fcntl
 import gc
 import os
 import shutil
+import sqlite3
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from unittest.mock import patch
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tiny models are quickest so, and repeat exactly
 
@@ -25,6 +28,20 @@ def pytest_collection_finish():
     """
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _without_waiting_for_the_disk():
+    """A kill loses nothing that was written, a power failure does: waiting for the disk is tested in test_files.py."""
+    connect = sqlite3.dbapi2.connect
+
+    def without_waiting(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.execute("PRAGMA synchronous = OFF")
+        return connection
+
+    with patch("os.fsync", lambda descriptor: None), patch("sqlite3.dbapi2.connect", without_waiting):
+        yield
 
 
 CHOSEN = ["model=cgru", "attention=gru_att", *TINY, *TINY_MODEL]
