@@ -17,8 +17,6 @@ from typing import NamedTuple
 from unittest.mock import patch
 
 import yaml
-from hydra._internal.hydra import Hydra
-from hydra.types import RunMode
 from omegaconf.grammar_parser import parse
 
 from support.composed_once import composed_once
@@ -54,11 +52,6 @@ def run_script(
     if status is not None:
         assert done.returncode == status, f"status {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}"
     return done
-
-
-def _mode(hydra: Hydra, config_name: str, overrides: list[str]) -> RunMode | None:
-    """Whether conf/ says that this is a sweep; Hydra would compose the whole configuration to see."""
-    return RunMode.MULTIRUN if {"sweep=optuna", "sweep=g2p", "sweep=memory"} & {*overrides} else None
 
 
 _load_yaml = yaml.load
@@ -128,7 +121,6 @@ def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "",
         ),
         patch.dict(os.environ, {"NETRC": os.devnull, "UNROLLED_CACHE": str(cwd / "cache")}),
         nullcontext() if drawings else without_drawings(),
-        patch.object(Hydra, "get_mode", _mode),
         _read_once(),
         composed_once(),
         chdir(cwd),

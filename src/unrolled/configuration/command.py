@@ -22,6 +22,7 @@ from unrolled.configuration.conf import CONF, import_from_here
 from unrolled.configuration.hints import check_words
 from unrolled.configuration.jobs import CALLED, RESOLVED, TRUSTED, Sweep, begin_here, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
+from unrolled.configuration.mode import mode_seen_in_words
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
 from unrolled.errors import UserError
@@ -88,7 +89,8 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                     check_words(name, "< " in doc, sys.argv[1:])
                     import_from_here()
                     try:
-                        hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(job)()
+                        with mode_seen_in_words():
+                            hydra.main(version_base="1.3", config_path=str(CONF), config_name=name)(job)()
                     except KeyboardInterrupt:
                         Sweep.say_how_to_continue()
                         raise

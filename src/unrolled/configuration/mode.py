@@ -1,0 +1,41 @@
+"""Whether a command is a sweep without -m, seen without composing all of its options for it."""
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from unrolled.configuration.conf import further
+
+FOLDERS = ("-c", "--c")
+"""Flags of Hydra that name other configurations begin so."""
+
+
+@contextmanager
+def mode_seen_in_words() -> Iterator[None]:
+    """To see ``hydra.mode``, Hydra composes everything once more, a tenth of a second: only where it may be set."""
+    from hydra._internal.hydra import Hydra
+
+    compose = Hydra.get_mode
+
+    def get_mode(self: Hydra, config_name: str | None, overrides: list[str]) -> Any:
+        return compose(self, config_name, overrides) if may_be_set(overrides, sys.argv[1:]) else None
+
+    changed: Any = Hydra
+    changed.get_mode = get_mode
+    try:
+        yield
+    finally:
+        changed.get_mode = compose
+
+
+def may_be_set(overrides: Sequence[str], arguments: Sequence[str]) -> bool:
+    """Whether ``hydra.mode`` may be set: by a word, by a choice of sweep=..., or in a file that is not ours."""
+    words = (override.lstrip("+~") for override in overrides)
+    if any(word.startswith(("sweep=", "sweep@", "hydra=", "hydra@", "hydra.mode")) for word in words):
+        return True
+    if any(argument.startswith(FOLDERS) for argument in arguments):
+        return True
+    files = (file for _, folder in further() for file in folder.rglob("*.yaml"))
+    texts = (file.read_text("utf-8", "replace") for file in files)
+    return any("sweep" in text or ("hydra" in text and "mode" in text) for text in texts)
