@@ -35,10 +35,13 @@ def child(overrides: list[str]) -> None:
         now = time.perf_counter(), time.process_time()
         parts[part], last = (now[0] - last[0], now[1] - last[1]), now
 
+    sys.path.insert(0, str(ROOT / "src"))
+    from unrolled.training.collector import rest
+
+    rest()  # as the door src/train.py does
     import torch  # noqa: F401
 
     end("import torch")
-    sys.path.insert(0, str(ROOT / "src"))
     import unrolled.training.lean_lightning  # noqa: F401, I001
     import lightning
 

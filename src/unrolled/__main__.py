@@ -8,6 +8,7 @@ from pathlib import Path
 
 import unrolled.commands
 from unrolled.errors import AS_MODULE, INSTALLED, UserError, nearest
+from unrolled.training.collector import rest
 
 
 def main() -> None:
@@ -39,6 +40,7 @@ def main() -> None:
 
 def run(command: str) -> None:
     """Run the ``command`` with the arguments in sys.argv; where they ask for help, without importing it."""
+    rest()
     from unrolled.configuration.command import HELP, status
 
     if not HELP & {*sys.argv[1:]}:

@@ -20,6 +20,7 @@ from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.pruning import Pruned
 from unrolled.training.callbacks.speed import Speed
 from unrolled.training.callbacks.unigram_level import UnigramLevel
+from unrolled.training.collector import wake
 from unrolled.training.loggers.media import log_parameters
 from unrolled.training.loggers.wandb import finish
 from unrolled.training.objective import Objective
@@ -64,6 +65,7 @@ def run(
     outcome = None  # unknown if the process is killed
     try:
         log_parameters(trainer.loggers, sum(parameter.numel() for parameter in module.parameters()))
+        wake()
         trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
         results |= _training_facts(module, trainer)
         log_parameters(trainer.loggers, results["parameters"])  # counted n-grams are known only now

@@ -1,0 +1,30 @@
+"""Python's garbage collector looks less often while a command starts, and never again through what it imported.
+
+By default it goes through all that a training imports half a dozen times, a tenth of a second each, to find no garbage.
+"""
+
+import atexit
+import gc
+
+_usual: tuple[int, int, int] | None = None
+"""How often it looks where nobody has asked for less."""
+
+
+def rest() -> None:
+    """Look every 50,000 objects, unless somebody has taken the collector into their hands."""
+    global _usual
+    if _usual is None and gc.isenabled() and gc.get_freeze_count() == 0:
+        _usual = gc.get_threshold()
+        gc.set_threshold(50_000, 20, 20)
+        atexit.register(gc.freeze)
+
+
+def wake() -> None:
+    """Look as often as usual, as a batch's tensors may be garbage, but through nothing that is there now.
+
+    Only once in a process, after `rest`: later on it may be the garbage of a job of a sweep.
+    """
+    global _usual
+    if _usual is not None and gc.get_freeze_count() == 0:
+        gc.freeze()
+        gc.set_threshold(*_usual)

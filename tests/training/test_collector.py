@@ -1,0 +1,52 @@
+"""The garbage collector of a command's process, which pytest's own is not touched for."""
+
+import gc
+from types import SimpleNamespace
+
+import pytest
+
+from unrolled.training import collector
+from unrolled.training.collector import rest, wake
+
+
+@pytest.fixture
+def python(monkeypatch):
+    """A process that begins, as far as the collector goes."""
+    state = SimpleNamespace(threshold=(700, 10, 10), frozen=0, at_exit=[])
+    fake = SimpleNamespace(
+        isenabled=lambda: True,
+        get_threshold=lambda: state.threshold,
+        set_threshold=lambda *threshold: setattr(state, "threshold", threshold),
+        get_freeze_count=lambda: state.frozen,
+        freeze=lambda: setattr(state, "frozen", state.frozen + 1),
+    )
+    monkeypatch.setattr(collector, "gc", fake)
+    monkeypatch.setattr(collector, "atexit", SimpleNamespace(register=state.at_exit.append))
+    monkeypatch.setattr(collector, "_usual", None)
+    return state
+
+
+def test_it_rests_while_a_command_starts_and_then_skips_what_was_imported(python):
+    rest()
+    assert python.threshold[0] > 700
+    assert len(python.at_exit) == 1  # nothing is looked through at the end
+    wake()
+    assert (python.threshold, python.frozen) == ((700, 10, 10), 1)
+    wake()  # the next job of a sweep
+    rest()
+    assert (python.threshold, python.frozen) == ((700, 10, 10), 1)
+
+
+def test_a_program_that_calls_us_keeps_its_collector(python):
+    wake()
+    assert (python.threshold, python.frozen, python.at_exit) == ((700, 10, 10), 0, [])
+    python.frozen = 5  # as pytest's
+    rest()
+    assert (python.threshold, python.frozen, python.at_exit) == ((700, 10, 10), 5, [])
+
+
+def test_these_tests_are_such_a_program():
+    before = gc.get_threshold()
+    rest()
+    wake()
+    assert gc.get_threshold() == before
