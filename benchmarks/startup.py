@@ -1,7 +1,7 @@
 """How long commands take to start, in this source tree and in another, and what train.py does before its first step.
 
     git worktree add ../before b94e679
-    python benchmarks/startup.py --against ../before [--rounds 5]
+    python benchmarks/startup.py --against ../before [--rounds 5] [--commands train translate]
     python benchmarks/startup.py [model=cgru attention=gru_att ...]
 
 With --against: every command does something tiny, to its end, in a process of its own, the two trees by turns; printed
@@ -101,7 +101,7 @@ COMMANDS = {
     "compare": ["runs=run", "bootstrap=2", "randomization=2", "output=comparison"],
     "align": ["source=a", "target=b"],
     "evaluate": ["run=run", "pictures=0"],
-    "train": [*TRAINED["run"], "hydra.run.dir=again"],
+    "train": TRAINED["run"],
     "train, a mistake": ["model.no_such_option=1"],
 }
 EARLIER = {"look": "inspect"}
@@ -119,21 +119,25 @@ runpy.run_path(path, run_name="__main__")
 """
 
 
-def compare(before: Path, rounds: int) -> None:
+def compare(before: Path, rounds: int, commands: list[str]) -> None:
     """Print the table of both trees."""
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        for run, options in TRAINED.items():
-            started(before, "train", [*options, f"hydra.run.dir={run}"], folder)
-        for file, line in TEXT.items():
-            (folder / file).write_text(f"{line}\n", encoding="utf-8")
+        folders = {before: Path(name, "before"), ROOT: Path(name, "now")}  # each tree with runs and a cache of its own
+        for tree, folder in folders.items():
+            folder.mkdir()
+            for run, options in TRAINED.items():
+                started(tree, "train", [*options, f"hydra.run.dir={run}"], folder)
+            for file, line in TEXT.items():
+                (folder / file).write_text(f"{line}\n", encoding="utf-8")
         print("| command | before: s | import s | modules | now: s | import s | modules | now / before |")
         print("| --- " + "| ---: " * 7 + "|")
-        for command, options in COMMANDS.items():
+        for command in commands:
+            script, _, mistake = command.partition(",")
             taken: list[list[tuple[float, float, int]]] = [[], []]
             for number in range(rounds + 1):
-                for tree, times in ((before, taken[0]), (ROOT, taken[1])):
-                    once = started(tree, command.partition(",")[0], options, folder)
+                for (tree, folder), times in zip(folders.items(), taken, strict=True):
+                    fresh = [f"hydra.run.dir=again/{number}"] if command == "train" else []
+                    once = started(tree, script, [*COMMANDS[command], *fresh], folder, status=2 if mistake else 0)
                     if number:  # the first fills caches of both
                         times.append(once)
             sides = [[statistics.median(column) for column in zip(*times, strict=True)] for times in taken]
@@ -142,7 +146,7 @@ def compare(before: Path, rounds: int) -> None:
             print(f"| {command} | {shown} | {ratio:.2f} |", flush=True)
 
 
-def started(tree: Path, command: str, options: list[str], folder: Path) -> tuple[float, float, int]:
+def started(tree: Path, command: str, options: list[str], folder: Path, status: int = 0) -> tuple[float, float, int]:
     """Seconds of the whole process, seconds of the import, modules at the end."""
     script = tree / "src" / f"{command}.py"
     if not script.exists():
@@ -158,7 +162,7 @@ def started(tree: Path, command: str, options: list[str], folder: Path) -> tuple
         text=True,
     )
     seconds = time.perf_counter() - begin
-    if done.returncode not in (0, 2):
+    if done.returncode != status:
         sys.exit(done.stderr)
     imports, modules = json.loads(done.stderr.splitlines()[-1])
     return seconds, imports, modules
@@ -172,8 +176,9 @@ def main() -> None:
         parser = argparse.ArgumentParser()
         parser.add_argument("--against", type=Path, required=True)
         parser.add_argument("--rounds", type=int, default=5)
+        parser.add_argument("--commands", nargs="+", choices=COMMANDS, default=[*COMMANDS])
         chosen = parser.parse_args()
-        compare(chosen.against.resolve(), chosen.rounds)
+        compare(chosen.against.resolve(), chosen.rounds, chosen.commands)
         return
     runs = []
     with tempfile.TemporaryDirectory() as folder:
