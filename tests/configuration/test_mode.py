@@ -44,6 +44,11 @@ def test_conf_of_the_user_may_set_it(conf, text):
     assert may_be_set([], [])
 
 
+def test_a_file_that_cannot_be_read_may_set_it(conf):
+    (conf / "mine.yaml").symlink_to("nowhere")
+    assert may_be_set([], [])
+
+
 @pytest.mark.parametrize("flag", ["--config-dir=more", "-cd", "--config-name", "-cn"])
 def test_other_configurations_may_set_it(flag):
     assert may_be_set([], [flag])

@@ -37,5 +37,8 @@ def may_be_set(overrides: Sequence[str], arguments: Sequence[str]) -> bool:
     if any(argument.startswith(FOLDERS) for argument in arguments):
         return True
     files = (file for _, folder in further() for file in folder.rglob("*.yaml"))
-    texts = (file.read_text("utf-8", "replace") for file in files)
+    try:
+        texts = [file.read_text("utf-8", "replace") for file in files]
+    except OSError:  # whether that matters is for Hydra to say
+        return True
     return any("sweep" in text or ("hydra" in text and "mode" in text) for text in texts)
