@@ -5,6 +5,7 @@ import gc
 import os
 import shutil
 import sqlite3
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,13 @@ from support.scripts import TINY, TINY_MODEL, Called, run_script
 gc.set_threshold(50_000, 20, 50)  # before test files are imported: looking every 700 objects takes a tenth of the time
 settings.register_profile("patient", deadline=None)  # a busy machine is no mistake of ours
 settings.load_profile("patient")
+
+
+def pytest_collection_modifyitems(items):
+    """Files with slow tests come first, then large ones, so that at the end no worker waits for another's long file."""
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    tests = Counter(item.path for item in items)
+    items.sort(key=lambda item: (-slow[item.path], -tests[item.path]))
 
 
 def pytest_collection_finish():

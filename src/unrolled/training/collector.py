@@ -1,4 +1,4 @@
-"""Python's garbage collector looks less often while a command starts, and never again through what it imported.
+"""Python's garbage collector looks less often while a command starts, and not at all when it ends.
 
 By default it goes through all that a training imports half a dozen times, a tenth of a second each, to find no garbage.
 """
@@ -20,11 +20,6 @@ def rest() -> None:
 
 
 def wake() -> None:
-    """Look as often as usual, as a batch's tensors may be garbage, but through nothing that is there now.
-
-    Only once in a process, after `rest`: later on it may be the garbage of a job of a sweep.
-    """
-    global _usual
-    if _usual is not None and gc.get_freeze_count() == 0:
-        gc.freeze()
+    """After `rest`, look as often as usual: a batch's tensors may be garbage."""
+    if _usual is not None:
         gc.set_threshold(*_usual)

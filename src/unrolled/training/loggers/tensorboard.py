@@ -27,8 +27,8 @@ class FilesInOrder(TensorBoardLogger):
         """The writer, opened where it is not."""
         closed = self._experiment is None or self._experiment.file_writer is None
         if closed and getattr(rank_zero_only, "rank", 0) == 0:
-            seconds = [int(path.name.split(".")[3]) for path in Path(self.log_dir).glob(f"{EVENTS}.*")]
-            later = max(seconds, default=0) + 1
+            names = (path.name.split(".") for path in Path(self.log_dir).glob(f"{EVENTS}.*"))
+            later = max((int(name[3]) for name in names if name[3].isdecimal()), default=0) + 1
             time.sleep(min(max(later - time.time(), 0), 1))  # no longer for a file whose clock was ahead
         return super().experiment
 
