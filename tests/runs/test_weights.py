@@ -2,6 +2,9 @@
 
 import json
 import math
+import os
+import resource
+import signal
 from types import SimpleNamespace
 
 import pytest
@@ -12,7 +15,8 @@ from safetensors.torch import save_file
 from torch import nn
 
 from unrolled.errors import UserError
-from unrolled.runs.weights import average, choose, ranked, read_kept
+from unrolled.files import clean
+from unrolled.runs.weights import average, choose, ranked, read_kept, save_tensors
 from unrolled.training.callbacks.kept_weights import KeepWeights
 
 
@@ -73,3 +77,16 @@ def test_too_few_are_refused_with_their_number(tmp_path):
     assert json.loads((tmp_path / "kept" / "kept.json").read_text())["steps"] == {"1": 1.0, "2": 2.0}
     with pytest.raises(UserError, match="last=-1"):
         KeepWeights(folder="x", monitor="y", mode="min", last=-1, best=0)
+
+
+def test_a_killed_writer_leaves_nothing_that_is_not_cleaned(tmp_path):
+    process = os.fork()
+    if process == 0:
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))  # the rest of the file kills it
+        save_tensors({"w": torch.ones(10_000)}, tmp_path / "weights.safetensors")
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == -signal.SIGXFSZ
+    assert len(os.listdir(tmp_path)) == 1
+    clean(tmp_path)
+    assert os.listdir(tmp_path) == []

@@ -2,19 +2,17 @@
 
 import hashlib
 import json
-import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, load_model, save_file
+from safetensors import safe_open
+from safetensors.torch import load_file, load_model, save
 from torch import Tensor, nn
 
 from unrolled.errors import UserError
-from unrolled.files import appearing, reading
+from unrolled.files import reading, write_bytes
 
 INDEX = "kept.json"
 
@@ -114,9 +112,9 @@ def save_tensors(weights: Mapping[str, Tensor], path: Path, vocabularies: Mappin
 
     vocabularies: SHA-256 of the tokenizers that the weights go with, by "tokenizer.source" and "tokenizer.target".
     """
-    with _appearing(path) as partial:
-        facts = {DIGEST: digest(weights), **(vocabularies or {})}
-        save_file(dict(weights), partial, metadata={FACTS: json.dumps(facts)})  # several would come in any order
+    facts = {DIGEST: digest(weights), **(vocabularies or {})}
+    metadata = {FACTS: json.dumps(facts)}  # one entry: several would come in any order
+    write_bytes(path, save(dict(weights), metadata))  # save_file would leave a file of its own behind when killed
 
 
 def save_weights(model: nn.Module, path: Path, vocabularies: Mapping[str, str] | None = None) -> None:
@@ -129,17 +127,6 @@ def save_weights(model: nn.Module, path: Path, vocabularies: Mapping[str, str] |
             weights[name] = weight.contiguous()
             seen.add(place)
     save_tensors(weights, path, vocabularies)
-
-
-@contextmanager
-def _appearing(path: Path) -> Iterator[Path]:
-    with appearing(path) as partial:
-        try:
-            yield partial
-        except SafetensorError as problem:  # which says only in words that, for example, the disk is full
-            if (system := re.search(r"(.*)\(os error (\d+)\)", str(problem))) is None:
-                raise
-            raise OSError(int(system[2]), system[1].rpartition(": ")[2].strip()) from problem
 
 
 def load_weights(model: nn.Module, folder: Path, vocabularies: Mapping[str, str] | None = None) -> None:
