@@ -18,7 +18,7 @@ from hypothesis import settings
 from support.forked import run_forked
 from support.scripts import TINY, TINY_MODEL, Called, run_script
 
-gc.set_threshold(50_000, 20, 50)  # before test files are imported: looking every 700 objects takes a tenth of the time
+gc.set_threshold(50_000, 20, 50)  # before test files are imported: looking every 700 objects takes seconds
 settings.register_profile("patient", deadline=None)  # a busy machine is no mistake of ours
 settings.load_profile("patient")
 

@@ -29,7 +29,7 @@ def python(monkeypatch):
 def test_it_rests_while_a_command_starts_and_when_it_ends(python):
     rest()
     assert python.threshold[0] > 700
-    for _ in "two jobs of a sweep":
+    for _ in range(2):  # jobs of a sweep
         wake()
         assert python.threshold == (700, 10, 10)
     rest()  # which is of the start alone

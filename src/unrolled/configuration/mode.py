@@ -7,8 +7,8 @@ from typing import Any
 
 from unrolled.configuration.conf import further
 
-FOLDERS = ("-c", "--c")
-"""Flags of Hydra that name other configurations begin so."""
+OTHER_CONF = ("-c", "--c")
+"""How Hydra's flags for other configurations begin."""
 
 
 @contextmanager
@@ -34,7 +34,7 @@ def may_be_set(overrides: Sequence[str], arguments: Sequence[str]) -> bool:
     words = (override.lstrip("+~") for override in overrides)
     if any(word.startswith(("sweep=", "sweep@", "hydra=", "hydra@", "hydra.mode")) for word in words):
         return True
-    if any(argument.startswith(FOLDERS) for argument in arguments):
+    if any(argument.startswith(OTHER_CONF) for argument in arguments):
         return True
     files = (file for _, folder in further() for file in folder.rglob("*.yaml"))
     try:

@@ -6,8 +6,7 @@ from typing import Any
 
 from unrolled.runs.results import read_results
 
-TIMES = ("train/target_tokens_per_second", "train/seconds", "train/cpu_seconds")
-CHANGING = ("run", "peak_memory_mib", *TIMES)
+CHANGING = ("run", "peak_memory_mib", "train/target_tokens_per_second", "train/seconds", "train/cpu_seconds")
 """What depends on the folder and the machine's load, and is not compared."""
 
 
