@@ -28,6 +28,10 @@ Nested = tuple[Any, ...]
 class Attention(nn.Module):
     """The contract; see the top of the file."""
 
+    sums_annotations = False
+    """Said beside ``step``: that ``prepared`` is (..., annotations, valid), of which ``step`` uses the annotations for
+    c = sum_j alpha_j h_j alone. A search may then have it sum products W h_j (`unrolled.models.fast.hoisted`)."""
+
     def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
         """``(B, S, C)``, bool ``(B, S)`` -> what is the same for all steps of the sentence."""
         raise NotImplementedError
@@ -81,6 +85,8 @@ def products(queries: Tensor, keys: Tensor) -> Tensor:
 
 class BahdanauAttention(Attention):
     """Additive attention: e_ij = v_a^T tanh(W_a s + U_a h_j) (Bahdanau et al. 2015, A.1.2; cGRU note eq 8)."""
+
+    sums_annotations = True
 
     def __init__(self, *, query_size: int, annotation_size: int, size: int) -> None:
         super().__init__()
@@ -140,6 +146,8 @@ class DotAttention(Attention):
 class GeneralAttention(Attention):
     """Bilinear attention: e_ij = s^T W_a h_j (Luong et al. 2015, section 3.1, "general")."""
 
+    sums_annotations = True
+
     def __init__(self, *, query_size: int, annotation_size: int) -> None:
         super().__init__()
         self.keys = nn.Linear(annotation_size, query_size, bias=False)  # W_a
@@ -168,6 +176,8 @@ class GRUAttention(Attention):
     z = sigma(W_z s + U_z v_{i-1,j} + Q_z h_j), r = sigma(W_r s + U_r v_{i-1,j} + Q_r h_j),
     v~_ij = tanh(W s + U (r * v_{i-1,j}) + Q h_j): reset before. The memory starts at v_0 = 0.
     """
+
+    sums_annotations = True
 
     def __init__(self, *, query_size: int, annotation_size: int, size: int) -> None:
         super().__init__()
@@ -226,6 +236,8 @@ class PooledGRUAttention(Attention):
     v~_ij = tanh(W s + U (r * v_{i-1}) + Q h_j), v_ij = (1 - z) v_{i-1,j} + z v~_ij, e_ij = v_a^T tanh(v_ij).
     """
 
+    sums_annotations = True
+
     def __init__(self, *, query_size: int, annotation_size: int, size: int) -> None:
         super().__init__()
         self.size = size
@@ -279,6 +291,8 @@ class CoverageAttention(Attention):
     weight that the position just received. C_0 = 0. The GRU is reset before, as in Cho et al. 2014; Sockeye 1's ``gru``
     coverage has the same inputs and a reset-after GRU.
     """
+
+    sums_annotations = True
 
     def __init__(self, *, query_size: int, annotation_size: int, size: int, coverage_size: int) -> None:
         super().__init__()

@@ -65,6 +65,10 @@ class Decoder(nn.Module):
         """The attention memory in ``state``; () without a memory."""
         return ()
 
+    def context_layers(self) -> tuple[nn.Linear, ...]:
+        """Said beside ``advance``: the layers that read the context, and only it, where nothing else reads it."""
+        return ()
+
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
         """This step with a hand-written backward pass, and s_0 ``(B, D)``; None where its parts have none."""
         return None
@@ -149,6 +153,10 @@ class CGRUDecoder(Decoder):
         # s_j = REC2(s'_j, c_j)           (9)-(12)
         (s,) = self.rec2.step(self.rec2.project(context), (s_prime,))
         return (s, context), weights, (prepared, s, memory)
+
+    @override
+    def context_layers(self) -> tuple[nn.Linear, ...]:
+        return (self.rec2.input,)
 
     @override
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
@@ -248,6 +256,11 @@ class BahdanauDecoder(Decoder):
         return (s, context), weights, (prepared, cell_state, memory)
 
     @override
+    def context_layers(self) -> tuple[nn.Linear, ...]:
+        fed = (self.attentional_context,) if self.input_feeding else ()
+        return (self.combine_context, *fed)
+
+    @override
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
         prepared, cell_state, memory = state
         attention, cell = self.attention.kernel(prepared, memory), self.cell.kernel()
@@ -302,6 +315,10 @@ class RNNsearchDecoder(Decoder):
         # the gates and the candidate see W E y + C c
         (following,) = self.cell.step(projected + self.context(context), (s,))
         return (s, context), weights, (prepared, following, memory)
+
+    @override
+    def context_layers(self) -> tuple[nn.Linear, ...]:
+        return (self.context,)
 
     @override
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:

@@ -30,6 +30,8 @@ class ExtrapolatingLocationAttention(Attention):
     steep and begin with a walk; a_i of lambda and not of alpha; softplus for a ReLU; additive content attention.
     """
 
+    sums_annotations = True
+
     def __init__(self, *, query_size: int, annotation_size: int, size: int) -> None:
         super().__init__()
         self.query = nn.Linear(query_size, size, bias=False)  # W_a
@@ -41,20 +43,20 @@ class ExtrapolatingLocationAttention(Attention):
         self.mixture = nn.Linear(query_size, 1)  # W_m
 
     def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
-        """Keys U_a h_j ``(B, S, A)``, annotations, valid, p_j ``(B, S)``, n ``(B, 1)``."""
+        """Keys U_a h_j ``(B, S, A)``, p_j ``(B, S)``, n ``(B, 1)``, annotations, valid."""
         words = valid.sum(dim=1, keepdim=True).to(self.energy.weight.dtype)
         places = torch.arange(valid.shape[1], device=valid.device) / (words - 1).clamp(min=1)
-        return (self.keys(annotations), annotations, valid, places, words)
+        return (self.keys(annotations), places, words, annotations, valid)
 
     def start(self, prepared: Nested) -> Nested:
         """a_0 = 0 ``(B, 1)``."""
-        *_, words = prepared
+        _, _, words, _, _ = prepared
         return (torch.zeros_like(words),)
 
     @override
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
         """One step; the memory is the mean position a ``(N, 1)``."""
-        keys, annotations, valid, places, words = prepared
+        keys, places, words, annotations, valid = prepared
         (looked_at,) = state
         # lambda_ij ~ exp(-(p_j - mu_i)^2 / (2 sigma_i^2))
         mu, deviation = self.gaussian(torch.relu(self.input(query)), looked_at, words)

@@ -16,6 +16,8 @@ class LocationAttention(Attention):
     positions, centred at j. alpha_0 = 0, as nothing was looked at before the first step. UserError: an even size.
     """
 
+    sums_annotations = True
+
     def __init__(self, *, query_size: int, annotation_size: int, size: int, filters: int, kernel_size: int) -> None:
         super().__init__()
         if kernel_size % 2 == 0:

@@ -3,7 +3,8 @@
 Letters: N any leading dimensions, D decoder size, C annotation size, E embedding size, V vocabulary.
 Each has ``hidden(features, embeddings) -> (N, R)`` and a last linear map ``output`` to ``(N, V)``, so that training can
 compute the soft-max only at the positions that count, for all steps at once. ``hidden`` is ``join`` of the features and
-``project(embeddings) -> (N, P)``, what a readout computes of the previous words alone.
+``project(embeddings) -> (N, P)``, what a readout computes of the previous words alone. ``context_layers`` are those
+that read the context, and only it, where nothing else in ``join`` reads it.
 """
 
 import torch
@@ -45,6 +46,10 @@ class DeepReadout(nn.Module):
         s, c = features
         return self.dropout(tanh(self.state(s) + projected + self.context(c)))
 
+    def context_layers(self) -> tuple[nn.Linear, ...]:
+        """See the top of the file."""
+        return (self.context,)
+
 
 class MaxoutReadout(nn.Module):
     """RNNsearch's readout (Bahdanau et al. 2015, A.2.2): W_o t_i, t_i the maxout over pairs of
@@ -79,6 +84,10 @@ class MaxoutReadout(nn.Module):
         s, c = features
         t = self.state(s) + projected + self.context(c)
         return self.dropout(t.unflatten(-1, (-1, 2)).amax(dim=-1))
+
+    def context_layers(self) -> tuple[nn.Linear, ...]:
+        """See the top of the file."""
+        return (self.context,)
 
 
 class LinearReadout(nn.Module):

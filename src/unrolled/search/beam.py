@@ -11,7 +11,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from unrolled.search.frozen_weights import inference
+from unrolled.models.fast.hoisted import hoisted
+from unrolled.search.frozen_weights import inference, models
 from unrolled.search.generator import Generator, Hypothesis, device_of, select
 from unrolled.text.tokens import BOS, EOS, PAD
 
@@ -91,46 +92,47 @@ def beam_search(
     sentence has at least one hypothesis, possibly empty. <s> and padding are never generated. Among equally likely
     continuations those of the better hypothesis win, then more likely words, then lower ids.
     """
-    state = generator.start(batch)
-    limits = max_lengths.to(device_of(state), torch.int64)
-    least = limits.new_zeros(limits.shape) if min_lengths is None else min_lengths.to(limits).minimum(limits)
-    harvest: list[list[Hypothesis]] = [[] for _ in max_lengths]
+    with hoisted(models(generator), beam_size):
+        state = generator.start(batch)
+        limits = max_lengths.to(device_of(state), torch.int64)
+        least = limits.new_zeros(limits.shape) if min_lengths is None else min_lengths.to(limits).minimum(limits)
+        harvest: list[list[Hypothesis]] = [[] for _ in max_lengths]
 
-    live = (limits > 0).nonzero().squeeze(1)  # (L,) the sentences still active
-    log_probability = torch.zeros(len(live), 1, device=limits.device)  # (L, K), -inf where there is no hypothesis
-    words = limits.new_zeros(len(live), 1, 0)  # (L, K, length)
-    best_scores = torch.full((len(live), nbest), -inf, device=limits.device)  # of finished hypotheses, descending
-    state, tokens = select(state, live), torch.full_like(live, BOS)
-    while len(live):
-        log_probs, state = generator.step(tokens, state)
-        width = log_probability.shape[1]
-        early = (least[live] > words.shape[2] + 1).repeat_interleave(width)
-        following, candidates = _likeliest(log_probs, beam_size, never=(BOS, PAD), later=EOS, early=early)
-        continuations = (log_probability.unsqueeze(2) + following.unflatten(0, (-1, width))).flatten(1)
-        log_probability, index = _best(continuations, beam_size)
-        parent, word = index // following.shape[1], candidates.reshape(len(live), -1).gather(1, index)
-        before = words.gather(1, parent.unsqueeze(2).expand(-1, -1, words.shape[2]))
-        words = torch.cat([before, word.unsqueeze(2)], dim=2)
-        length = limits.new_tensor(words.shape[2])
+        live = (limits > 0).nonzero().squeeze(1)  # (L,) the sentences still active
+        log_probability = torch.zeros(len(live), 1, device=limits.device)  # (L, K), -inf where there is no hypothesis
+        words = limits.new_zeros(len(live), 1, 0)  # (L, K, length)
+        best_scores = torch.full((len(live), nbest), -inf, device=limits.device)  # of finished hypotheses, descending
+        state, tokens = select(state, live), torch.full_like(live, BOS)
+        while len(live):
+            log_probs, state = generator.step(tokens, state)
+            width = log_probability.shape[1]
+            early = (least[live] > words.shape[2] + 1).repeat_interleave(width)
+            following, candidates = _likeliest(log_probs, beam_size, never=(BOS, PAD), later=EOS, early=early)
+            continuations = (log_probability.unsqueeze(2) + following.unflatten(0, (-1, width))).flatten(1)
+            log_probability, index = _best(continuations, beam_size)
+            parent, word = index // following.shape[1], candidates.reshape(len(live), -1).gather(1, index)
+            before = words.gather(1, parent.unsqueeze(2).expand(-1, -1, words.shape[2]))
+            words = torch.cat([before, word.unsqueeze(2)], dim=2)
+            length = limits.new_tensor(words.shape[2])
 
-        exists, at_limit = log_probability.isfinite(), limits[live] <= length
-        finished = exists & (word == EOS)
-        scores = score(log_probability, length)
-        if penalty is not None:
-            scores = scores + penalty(state).unflatten(0, (-1, width)).gather(1, parent)
-        leaving = finished | (exists & at_limit.unsqueeze(1))
-        for sentence, hypothesis in _harvest(live, words, scores, log_probability, finished, leaving):
-            harvest[sentence].append(hypothesis)
+            exists, at_limit = log_probability.isfinite(), limits[live] <= length
+            finished = exists & (word == EOS)
+            scores = score(log_probability, length)
+            if penalty is not None:
+                scores = scores + penalty(state).unflatten(0, (-1, width)).gather(1, parent)
+            leaving = finished | (exists & at_limit.unsqueeze(1))
+            for sentence, hypothesis in _harvest(live, words, scores, log_probability, finished, leaving):
+                harvest[sentence].append(hypothesis)
 
-        # log p only falls, so an unfinished hypothesis can get at most its log p at the greatest length, and no penalty
-        log_probability = log_probability.masked_fill(finished | ~exists, -inf)
-        best_scores = torch.cat([best_scores, scores.masked_fill(~finished, -inf)], dim=1).topk(nbest).values
-        attainable = score(log_probability.amax(dim=1), limits[live])
-        kept = (~at_limit & (attainable > best_scores[:, -1])).nonzero().squeeze(1)
+            # log p only falls, so an unfinished hypothesis can get at most its log p at the greatest length, no penalty
+            log_probability = log_probability.masked_fill(finished | ~exists, -inf)
+            best_scores = torch.cat([best_scores, scores.masked_fill(~finished, -inf)], dim=1).topk(nbest).values
+            attainable = score(log_probability.amax(dim=1), limits[live])
+            kept = (~at_limit & (attainable > best_scores[:, -1])).nonzero().squeeze(1)
 
-        state = select(state, (kept.unsqueeze(1) * width + parent[kept]).flatten(), kept)
-        tokens, live, words = word[kept].flatten(), live[kept], words[kept]
-        log_probability, best_scores = log_probability[kept], best_scores[kept]
+            state = select(state, (kept.unsqueeze(1) * width + parent[kept]).flatten(), kept)
+            tokens, live, words = word[kept].flatten(), live[kept], words[kept]
+            log_probability, best_scores = log_probability[kept], best_scores[kept]
 
     return [
         sorted(hypotheses, key=lambda hypothesis: (not hypothesis.finished, -hypothesis.score))[:nbest]

@@ -1,0 +1,90 @@
+"""Products with the context, where each sentence has several hypotheses.
+
+W c + b = sum_j alpha_j (W h_j + b), as the weights sum to one: W h_j + b is computed once for a sentence, and not
+W c + b for each hypothesis in every step.
+
+B sentences, K hypotheses of each, N rows, S source length, C annotation size, W outputs of all such layers together.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+POSITIONS = 32
+"""More positions than this for each hypothesis but one take longer to sum than the products that they save."""
+
+Product = Callable[[Tensor], Tensor]
+
+
+@contextmanager
+def hoisted(models: Iterable[nn.Module], hypotheses: int) -> Iterator[None]:
+    """Within it, the attentions of ``models`` sum products of annotations, for searches that keep K ``hypotheses``.
+
+    Only of models with ``context_layers`` whose attention ``sums_annotations``. For use inside `frozen`.
+    """
+    changed: list[tuple[nn.Module, str, Any]] = []
+    try:
+        for model in (part for whole in models for part in whole.modules()):
+            attention: Any = getattr(model, "attention", None)
+            layers = _context_layers(model)
+            width = sum(layer.out_features for layer in layers)
+            if hypotheses == 1 or width in (0, *(layer.in_features for layer in layers)):  # sums look like contexts
+                continue
+            if not _said_beside(attention, "step", "sums_annotations"):
+                continue
+            products = [layer.forward for layer in layers]
+            _change(changed, attention, "prepare", _preparing(attention.prepare, products, hypotheses))
+            first = 0
+            for layer, product in zip(layers, products, strict=True):
+                _change(changed, layer, "forward", _taking(product, layer, first))
+                first += layer.out_features
+        yield
+    finally:
+        for module, name, before in reversed(changed):
+            delattr(module, name)
+            if before is not None:
+                setattr(module, name, before)
+
+
+def _context_layers(model: Any) -> tuple[nn.Linear, ...]:
+    """Those of decoder and readout; () where one of them has none, as it then reads the context otherwise."""
+    decoder: Any = getattr(model, "decoder", None)
+    readout: Any = getattr(model, "readout", None)
+    if not (_said_beside(decoder, "advance", "context_layers") and _said_beside(readout, "join", "context_layers")):
+        return ()
+    of_decoder, of_readout = decoder.context_layers(), readout.context_layers()
+    return (*of_decoder, *of_readout) if of_decoder and of_readout else ()
+
+
+def _said_beside(module: Any, method: str, name: str) -> Any:
+    """What the class says by ``name`` that defines ``method``: a class that overrides ``method`` has to say it anew."""
+    defining = next((kind for kind in type(module).__mro__ if method in vars(kind)), object)
+    return vars(defining).get(name)
+
+
+def _preparing(prepare: Callable[..., tuple[Any, ...]], products: Sequence[Product], hypotheses: int) -> Any:
+    def prepare_products(annotations: Tensor, valid: Tensor) -> tuple[Any, ...]:
+        """``(B, S, C)``, ``(B, S)`` -> prepared, with products ``(B, S, W)`` in the place of the annotations."""
+        prepared = prepare(annotations, valid)
+        if valid.shape[1] > POSITIONS * (hypotheses - 1):
+            return prepared
+        return (*prepared[:-2], torch.cat([product(annotations) for product in products], dim=-1), prepared[-1])
+
+    return prepare_products
+
+
+def _taking(product: Product, layer: nn.Linear, first: int) -> Product:
+    def take(c: Tensor) -> Tensor:
+        """The context ``(N, C)`` or the sums ``(N, W)`` -> W c + b."""
+        whole = c.shape[-1] == layer.in_features
+        return product(c) if whole else c[..., first : first + layer.out_features]
+
+    return take
+
+
+def _change(changed: list[tuple[nn.Module, str, Any]], module: nn.Module, name: str, value: Any) -> None:
+    changed.append((module, name, vars(module).get(name)))
+    setattr(module, name, value)
