@@ -56,10 +56,11 @@ def to_the_hypothesis(folder: Path, run: Path, *, plainly: bool) -> Watch:
 
     def translate() -> None:
         frozen = patch("unrolled.search.frozen_weights.frozen", lambda models, int8: nullcontext())
+        hoisted = patch("unrolled.search.beam.hoisted", lambda models, hypotheses: nullcontext())
         tanh = [patch(f"unrolled.models.{module}.tanh", torch.tanh) for module in ("attention", "cells", "readout")]
         tanh.append(patch("unrolled.models.attention.product_of_tanh", lambda linear, x: linear(torch.tanh(x))))
         with ExitStack() as patches:
-            for each in [frozen, *tanh] if plainly else []:
+            for each in [frozen, hoisted, *tanh] if plainly else []:
                 patches.enter_context(each)
             call_script("translate.py", f"run={run}", cwd=folder, text="a b c\n")
 

@@ -66,7 +66,7 @@ class Decoder(nn.Module):
         return ()
 
     def context_layers(self) -> tuple[nn.Linear, ...]:
-        """Said beside ``advance``: the layers that read the context, and only it, where nothing else reads it."""
+        """The layers that read the context, and only it, where nothing else does; from the class of ``advance``."""
         return ()
 
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:

@@ -33,7 +33,7 @@ def hoisted(models: Iterable[nn.Module], hypotheses: int) -> Iterator[None]:
             width = sum(layer.out_features for layer in layers)
             if hypotheses == 1 or width in (0, *(layer.in_features for layer in layers)):  # sums look like contexts
                 continue
-            if not _said_beside(attention, "step", "sums_annotations"):
+            if not _said_with(attention, "step", "sums_annotations"):
                 continue
             products = [layer.forward for layer in layers]
             _change(changed, attention, "prepare", _preparing(attention.prepare, products, hypotheses))
@@ -53,13 +53,13 @@ def _context_layers(model: Any) -> tuple[nn.Linear, ...]:
     """Those of decoder and readout; () where one of them has none, as it then reads the context otherwise."""
     decoder: Any = getattr(model, "decoder", None)
     readout: Any = getattr(model, "readout", None)
-    if not (_said_beside(decoder, "advance", "context_layers") and _said_beside(readout, "join", "context_layers")):
+    if not (_said_with(decoder, "advance", "context_layers") and _said_with(readout, "join", "context_layers")):
         return ()
     of_decoder, of_readout = decoder.context_layers(), readout.context_layers()
     return (*of_decoder, *of_readout) if of_decoder and of_readout else ()
 
 
-def _said_beside(module: Any, method: str, name: str) -> Any:
+def _said_with(module: Any, method: str, name: str) -> Any:
     """What the class says by ``name`` that defines ``method``: a class that overrides ``method`` has to say it anew."""
     defining = next((kind for kind in type(module).__mro__ if method in vars(kind)), object)
     return vars(defining).get(name)
