@@ -30,8 +30,8 @@ class Attention(nn.Module):
 
     sums_annotations = False
     """Whether ``prepared`` is (..., annotations, valid), of which ``step`` uses the annotations for the context
-    c = sum_j alpha_j h_j alone: a search may then have it sum products W h_j (`unrolled.models.fast.hoisted`). The class
-    that defines ``step`` says so."""
+    c = sum_j alpha_j h_j alone: a search may then have it sum products W h_j (`unrolled.models.fast.hoisted`). The
+    class that defines ``step`` says so."""
 
     def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
         """``(B, S, C)``, bool ``(B, S)`` -> what is the same for all steps of the sentence."""
