@@ -183,14 +183,14 @@ def test_a_long_line_is_encoded_in_parts_with_the_same_result(kind, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
-def test_words_and_lines_of_a_million_letters_take_seconds(kind):
+def test_words_and_lines_of_a_quarter_of_a_million_letters_take_seconds(kind):
     draw = random.Random(1)
-    word = "".join(draw.choices("abcdefgh", k=10**6))
-    line = " ".join("".join(draw.choices("abcdefgh", k=4)) for _ in range(200_000))
+    word = "".join(draw.choices("abcdefgh", k=250_000))
+    line = " ".join("".join(draw.choices("abcdefgh", k=4)) for _ in range(50_000))
     start = time.process_time()
     trained = train_sentencepiece([*LINES, word, line], kind=kind, size=100)
-    assert sum(map(len, trained.encode([word, line]))) > 10**5
-    assert time.process_time() - start < 60
+    assert sum(map(len, trained.encode([word, line]))) > 25_000
+    assert time.process_time() - start < 20
 
 
 def test_odd_characters_of_the_text_harm_nothing():

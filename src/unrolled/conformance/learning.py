@@ -124,13 +124,18 @@ def every_parameter_gets_a_gradient(subject: Subject) -> None:
 def every_option_changes_something(subject: Subject) -> None:
     """Each option of the configuration changes a parameter, a prediction or a gradient, in evaluation or training."""
     idle, tried = [], 0
+    plain = {dropout: _everything(subject, dropout) for dropout in (0.0, 0.5)}
     for option in _options(subject):
-        changes = [
-            changed for other in _others(option.value) if (changed := _changes(subject, option, other)) is not None
-        ]
-        tried += bool(changes)
-        if changes and not any(changes):
-            idle.append(f"{option.name}={next(_others(option.value))}")
+        accepted = False
+        for other in _others(option.value):
+            changed = _changes(_with(subject, option, other), plain)
+            accepted |= changed is not None
+            if changed:
+                break
+        else:
+            if accepted:
+                idle.append(f"{option.name}={next(_others(option.value))}")
+        tried += accepted
     if not tried:
         raise NothingToTry("no options")
     if idle:
@@ -172,17 +177,16 @@ def _others(value: Any) -> Iterator[Any]:
         yield from (0.5 if value < 0.25 else value / 2, 2 * value + 1)
 
 
-def _changes(subject: Subject, option: _Option, other: Any) -> bool | None:
-    """Whether ``other`` as the value of ``option`` changes anything, perhaps under dropout; None if it is refused."""
-    for dropout in (0.0, 0.5):
+def _changes(other: Subject, plain: dict[float, list[Tensor]]) -> bool | None:
+    """Whether anything of ``other`` is not as ``plain`` without or with dropout; None if its option is refused."""
+    for dropout, expected in plain.items():
         try:
-            changed = _everything(_with(subject, option, other), dropout)
+            found = _everything(other, dropout)
         except (UserError, ValueError, AssertionError, TypeError, RuntimeError):
             return None
-        plain = _everything(subject, dropout)
-        if [tensor.shape for tensor in plain] != [tensor.shape for tensor in changed]:
+        if [tensor.shape for tensor in expected] != [tensor.shape for tensor in found]:
             return True
-        if any(difference(one, another) > 0 for one, another in zip(plain, changed, strict=True)):
+        if any(difference(one, another) > 0 for one, another in zip(expected, found, strict=True)):
             return True
     return False
 
