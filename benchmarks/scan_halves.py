@@ -1,0 +1,45 @@
+"""Which commands of SCAN's test by length can be put together from halves that the training set has.
+
+    python benchmarks/scan_halves.py --data DIR RUN...
+
+A command is a half, or two halves with "and" or "after" between them. DIR has {train,test}.in and test.out. Of each RUN
+the right test translations are counted: of commands whose halves all occur in training, and of the others. Those that
+stop early are wrong, and the beginning of the reference.
+"""
+
+import argparse
+import re
+from pathlib import Path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", required=True, type=Path, help="{train,test}.in and test.out")
+    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders of experiment=scan_length")
+    chosen = parser.parse_args()
+    known = {half for line in lines(chosen.data / "train.in") for half in halves(line)}
+    made_of_known = [set(halves(line)) <= known for line in lines(chosen.data / "test.in")]
+    references = lines(chosen.data / "test.out")
+    print("| run | halves known | others | stop early |\n|---|---:|---:|---:|")
+    for run in chosen.runs:
+        found = lines(run / "translations" / "test.txt")
+        pairs = list(zip(made_of_known, found, references, strict=True))
+        early = sum(reference.startswith(hypothesis) for _, hypothesis, reference in pairs if hypothesis != reference)
+        print(f"| {run.name} | {right(pairs, True)} | {right(pairs, False)} | {early} |")
+
+
+def lines(path: Path) -> list[str]:
+    return [line.strip() for line in path.read_text("utf-8").splitlines()]
+
+
+def halves(command: str) -> list[str]:
+    return re.split(r" (?:and|after) ", command)
+
+
+def right(pairs: list[tuple[bool, str, str]], known: bool) -> str:
+    of_kind = [hypothesis == reference for made_of_known, hypothesis, reference in pairs if made_of_known is known]
+    return f"{sum(of_kind)} of {len(of_kind)}"
+
+
+if __name__ == "__main__":
+    main()
