@@ -1,12 +1,13 @@
 """What each step towards a fast search brings: all of them against all but one, in turns in one process.
 
-    OMP_NUM_THREADS=1 python benchmarks/search_steps.py --data-root DIR [--run RUN] [--sentences 64] [--turns 5]
-        [--give-back]
+    OMP_NUM_THREADS=1 python benchmarks/search_steps.py --data-root DIR [--run RUN] [--sentences 64] [--words 20]
+        [--turns 5] [--give-back]
 
 Without RUN an untrained model of the sizes of 256 in train_throughput.py, every hypothesis forced to 40 tokens; with
 RUN a trained translator and translations of natural length. CPU seconds, so that other programs disturb little; medians
-of the ratios, and the least and the greatest. A last line has the seconds with all steps, and how many pages the system
-gave for them; --give-back lets the C library give them back, as it does in a process that did not ask it to keep them.
+of the ratios, and the least and the greatest. --words: sources of that many words each, cut from the running text. A
+last line has the seconds with all steps, and how many pages the system gave for them; --give-back lets the C library
+give them back, as it does in a process that did not ask it to keep them.
 """
 
 import argparse
@@ -65,6 +66,7 @@ def main() -> None:
     parser.add_argument("--cache", default=str(ROOT / "outputs/cache"))
     parser.add_argument("--run")
     parser.add_argument("--sentences", type=int, default=64)
+    parser.add_argument("--words", type=int)
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--beams", type=int, nargs="+", default=[1, 5])
     parser.add_argument("--give-back", action="store_true")
@@ -72,7 +74,11 @@ def main() -> None:
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     if not chosen.give_back:
         keep_freed_memory()
-    lines = (chosen.data_root / "test_2016_flickr.en").read_text("utf-8").splitlines()[: chosen.sentences]
+    lines = (chosen.data_root / "test_2016_flickr.en").read_text("utf-8").splitlines()
+    if chosen.words:
+        words = " ".join(lines).split()
+        lines = [" ".join(words[first : first + chosen.words]) for first in range(0, len(words), chosen.words)]
+    lines = lines[: chosen.sentences]
     print("| beam | without | CPU time to all steps | range |\n| ---: | --- | ---: | --- |")
     for size in chosen.beams:
         search = natural(chosen.run, lines, size) if chosen.run else forced(chosen, lines, size)

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-POSITIONS = 32
+POSITIONS = 16
 """More positions than this for each hypothesis but one take longer to sum than the products that they save."""
 
 Product = Callable[[Tensor], Tensor]
