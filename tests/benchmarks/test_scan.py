@@ -1,0 +1,33 @@
+"""What SCAN's commands do, by the examples of its paper (Lake & Baroni 2018, figure 1), and their halves."""
+
+import pytest
+from nacs import carried_out
+from scan_halves import halves
+
+WALK_AROUND = "I_TURN_LEFT I_WALK " * 4
+
+
+@pytest.mark.parametrize(
+    ("command", "actions"),
+    [
+        ("jump", "I_JUMP"),
+        ("jump left", "I_TURN_LEFT I_JUMP"),
+        ("turn left twice", "I_TURN_LEFT I_TURN_LEFT"),
+        ("jump thrice", "I_JUMP I_JUMP I_JUMP"),
+        ("jump opposite left after walk around left", f"{WALK_AROUND}I_TURN_LEFT I_TURN_LEFT I_JUMP"),
+        ("jump twice and walk right", "I_JUMP I_JUMP I_TURN_RIGHT I_WALK"),
+    ],
+)
+def test_commands_are_carried_out(command, actions):
+    assert carried_out(command) == actions
+
+
+@pytest.mark.parametrize(
+    "words", ["", "turn", "jump around", "fly", "and", "jump and", "jump and walk after run", "jump left left"]
+)
+def test_what_is_no_command_does_nothing(words):
+    assert carried_out(words) is None
+
+
+def test_halves():
+    assert halves("jump left after walk around right twice") == ["jump left", "walk around right twice"]
