@@ -28,12 +28,12 @@ def main() -> None:
     print("| run | as the reference | same actions | " + " | ".join(map(str, sorted({*lengths}))) + " |")
     print("|---" * (3 + len({*lengths})) + "|")
     for run in chosen.runs:
-        found = lines(run / "translations" / "test.txt")
-        same = sum(one == other for one, other in zip(found, commands, strict=True))
-        right = [carried_out(command) == line for command, line in zip(found, actions, strict=True)]
+        written = lines(run / "translations" / "test.txt")
+        same = sum(one == other for one, other in zip(written, commands, strict=True))
+        right = [carried_out(command) == line for command, line in zip(written, actions, strict=True)]
         of_length, number = Counter(length for length, ok in zip(lengths, right, strict=True) if ok), Counter(lengths)
         by_length = " | ".join(f"{100 * of_length[length] / number[length]:.0f}" for length in sorted(number))
-        print(f"| {run.name} | {percent(same, found)} | {percent(sum(right), found)} | {by_length} |")
+        print(f"| {run.name} | {percent(same, written)} | {percent(sum(right), written)} | {by_length} |")
 
 
 def percent(count: int, among: list[str]) -> str:

@@ -181,12 +181,12 @@ def _changes(other: Subject, plain: dict[float, list[Tensor]]) -> bool | None:
     """Whether anything of ``other`` is not as ``plain`` without or with dropout; None if its option is refused."""
     for dropout, expected in plain.items():
         try:
-            found = _everything(other, dropout)
+            changed = _everything(other, dropout)
         except (UserError, ValueError, AssertionError, TypeError, RuntimeError):
             return None
-        if [tensor.shape for tensor in expected] != [tensor.shape for tensor in found]:
+        if [tensor.shape for tensor in expected] != [tensor.shape for tensor in changed]:
             return True
-        if any(difference(one, another) > 0 for one, another in zip(expected, found, strict=True)):
+        if any(difference(one, another) > 0 for one, another in zip(expected, changed, strict=True)):
             return True
     return False
 
