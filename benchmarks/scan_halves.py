@@ -22,8 +22,8 @@ def main() -> None:
     references = lines(chosen.data / "test.out")
     print("| run | halves known | others | stop early |\n|---|---:|---:|---:|")
     for run in chosen.runs:
-        found = lines(run / "translations" / "test.txt")
-        pairs = list(zip(made_of_known, found, references, strict=True))
+        written = lines(run / "translations" / "test.txt")
+        pairs = list(zip(made_of_known, written, references, strict=True))
         early = sum(reference.startswith(hypothesis) for _, hypothesis, reference in pairs if hypothesis != reference)
         print(f"| {run.name} | {right(pairs, True)} | {right(pairs, False)} | {early} |")
 
