@@ -66,7 +66,7 @@ class Decoder(nn.Module):
         return ()
 
     def context_layers(self) -> tuple[nn.Linear, ...]:
-        """The layers that read the context, and only it, where nothing else does; from the class of ``advance``."""
+        """The layers that read the context alone, if only they read it. The class that defines ``advance`` says so."""
         return ()
 
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:

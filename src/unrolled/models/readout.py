@@ -3,8 +3,8 @@
 Letters: N any leading dimensions, D decoder size, C annotation size, E embedding size, V vocabulary.
 Each has ``hidden(features, embeddings) -> (N, R)`` and a last linear map ``output`` to ``(N, V)``, so that training can
 compute the soft-max only at the positions that count, for all steps at once. ``hidden`` is ``join`` of the features and
-``project(embeddings) -> (N, P)``, what a readout computes of the previous words alone. ``context_layers`` are those
-that read the context, and only it, where nothing else in ``join`` reads it.
+``project(embeddings) -> (N, P)``, what a readout computes of the previous words alone. ``context_layers`` read
+the context alone; a readout has them if nothing else in ``join`` reads it.
 """
 
 import torch
@@ -47,7 +47,7 @@ class DeepReadout(nn.Module):
         return self.dropout(tanh(self.state(s) + projected + self.context(c)))
 
     def context_layers(self) -> tuple[nn.Linear, ...]:
-        """See the top of the file."""
+        """W_c."""
         return (self.context,)
 
 
@@ -86,7 +86,7 @@ class MaxoutReadout(nn.Module):
         return self.dropout(t.unflatten(-1, (-1, 2)).amax(dim=-1))
 
     def context_layers(self) -> tuple[nn.Linear, ...]:
-        """See the top of the file."""
+        """C_o."""
         return (self.context,)
 
 

@@ -3,7 +3,7 @@
 W c + b = sum_j alpha_j (W h_j + b), as the weights sum to one: W h_j + b is computed once for a sentence, and not
 W c + b for each hypothesis in every step.
 
-B sentences, K hypotheses of each, N rows, S source length, C annotation size, W outputs of all such layers together.
+B sentences, K hypotheses of each, N rows, S source length, C annotation size, P outputs of all such layers together.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -60,14 +60,14 @@ def _context_layers(model: Any) -> tuple[nn.Linear, ...]:
 
 
 def _said_with(module: Any, method: str, name: str) -> Any:
-    """What the class says by ``name`` that defines ``method``: a class that overrides ``method`` has to say it anew."""
+    """``name`` in the very class that defines ``method``, or None: whoever overrides ``method`` has to say it anew."""
     defining = next((kind for kind in type(module).__mro__ if method in vars(kind)), object)
     return vars(defining).get(name)
 
 
 def _preparing(prepare: Callable[..., tuple[Any, ...]], products: Sequence[Product], hypotheses: int) -> Any:
     def prepare_products(annotations: Tensor, valid: Tensor) -> tuple[Any, ...]:
-        """``(B, S, C)``, ``(B, S)`` -> prepared, with products ``(B, S, W)`` in the place of the annotations."""
+        """``(B, S, C)``, ``(B, S)`` -> prepared, with products ``(B, S, P)`` in the place of the annotations."""
         prepared = prepare(annotations, valid)
         if valid.shape[1] > POSITIONS * (hypotheses - 1):
             return prepared
@@ -78,7 +78,7 @@ def _preparing(prepare: Callable[..., tuple[Any, ...]], products: Sequence[Produ
 
 def _taking(product: Product, layer: nn.Linear, first: int) -> Product:
     def take(c: Tensor) -> Tensor:
-        """The context ``(N, C)`` or the sums ``(N, W)`` -> W c + b."""
+        """The context ``(N, C)`` or the sums of products ``(N, P)`` -> W c + b."""
         whole = c.shape[-1] == layer.in_features
         return product(c) if whole else c[..., first : first + layer.out_features]
 
