@@ -1,7 +1,8 @@
 """Validation BLEU over seconds from a cold start: ours and JoeyNMT 2.3, trained on the same text, one thread each.
 
     python benchmarks/time_to_bleu.py --data DIR --folder OUT --seconds 1800 [--only unrolled] [-- options of train.py]
-    python benchmarks/time_to_bleu.py --data DIR --folder OUT --seconds 1800 --only joeynmt --joeynmt PYTHON --rate 1e-3
+    python benchmarks/time_to_bleu.py --data DIR --folder OUT --seconds 1800 --only joeynmt --joeynmt PYTHON \
+        [--rate 2e-3 --dropout 0.1 --sentences 36] [-- tokenizer.size=4000]
     python benchmarks/time_to_bleu.py --folder OUT --figure docs/images/time-to-bleu.png
 
 DIR has train, val and test_2016_flickr .en and .de, tokenised. A run is one process in OUT/NAME (--name; the contestant
@@ -32,7 +33,6 @@ OURS = ("experiment=multi30k", "model=cgru", "attention=bahdanau", "attention.si
 OURS += ("~callbacks.pictures", "~callbacks.attention_record")
 OURS += ("trainer.val_check_interval=0.5", "callbacks.early_stopping.patience=8")  # the same four epochs
 VALIDATION = re.compile(r"epoch (\d+), step (\d+): .*val/bleu ([\d.]+)")
-SENTENCES = 72  # of JoeyNMT's batches: as many updates an epoch as ours
 GOALS = (20, 26, 30, 34, 36)  # validation BLEU
 # python -m joeynmt, with what it asks newer libraries for and they no longer have
 JOEYNMT = """
@@ -43,6 +43,15 @@ tokenizers.sp.SentencePieceProcessor.SetVocabulary = lambda self, pieces: None  
 from joeynmt.__main__ import main
 main()
 """
+
+
+class Tuned(NamedTuple):
+    """What is chosen for JoeyNMT on validation data."""
+
+    rate: float = 1e-3
+    dropout: float = 0.3
+    sentences: int = 72
+    """Of a batch; 72 make as many updates an epoch as ours."""
 
 
 class Validation(NamedTuple):
@@ -94,15 +103,15 @@ class JoeyNMT:
     name = "joeynmt"
     ends_itself = False
 
-    def __init__(self, data: Path, folder: Path, python: str, rate: float) -> None:
+    def __init__(self, data: Path, folder: Path, python: str, tuned: Tuned, options: Sequence[str]) -> None:
         import yaml
 
-        self._data, self._folder, self._python = data, folder, python
+        self._data, self._folder, self._python, self._batch = data, folder, python, tuned.sentences
         self._references = lines_of(data / "val.de")
         self._sentences = len(lines_of(data / "train.de"))
         self._known: dict[int, Validation] = {}
-        model = sentencepiece_model(data, folder / "cache")
-        self._configuration = joeynmt_configuration(data, folder, model, self._sentences, rate)
+        model = sentencepiece_model(data, folder / "cache", options)
+        self._configuration = joeynmt_configuration(data, folder, model, self._sentences, tuned)
         (folder / "train.yaml").write_text(yaml.safe_dump(self._configuration), encoding="utf-8")
         self.command = [python, "-c", JOEYNMT, "train", str(folder / "train.yaml"), "--skip-test"]
 
@@ -113,7 +122,7 @@ class JoeyNMT:
             hypotheses = lines_of(path)
             if updates not in self._known and len(hypotheses) == len(self._references):
                 bleu = translation_scores(hypotheses, self._references, tokenize="none").bleu
-                self._known[updates] = Validation(1 + updates * SENTENCES // self._sentences, updates, bleu)
+                self._known[updates] = Validation(1 + updates * self._batch // self._sentences, updates, bleu)
         return [self._known[updates] for updates in sorted(self._known)]
 
     def test_bleu(self) -> float:
@@ -132,8 +141,8 @@ class JoeyNMT:
         return translation_scores(lines_of(Path(f"{output}.test")), references, tokenize="none").bleu
 
 
-def joeynmt_configuration(data: Path, folder: Path, model: Path, sentences: int, rate: float) -> dict[str, Any]:
-    """Ours' sizes, dropout, label smoothing and clipping; input feeding and initial weights as its own examples have.
+def joeynmt_configuration(data: Path, folder: Path, model: Path, sentences: int, tuned: Tuned) -> dict[str, Any]:
+    """Ours' sizes, label smoothing and clipping; input feeding and initial weights as its own examples have.
 
     Its softmax can share the embeddings of the target only where the decoder is as wide as they are: it has its own.
     """
@@ -145,10 +154,10 @@ def joeynmt_configuration(data: Path, folder: Path, model: Path, sentences: int,
     vocabulary.write_text("".join(f"{word}\n" for word in words), encoding="utf-8")
     side = {"level": "bpe", "voc_file": str(vocabulary), "tokenizer_type": "sentencepiece"}
     side["tokenizer_cfg"] = {"model_file": str(model)}
-    layer = {"type": "recurrent", "rnn_type": "gru", "num_layers": 1, "dropout": 0.3}
-    layer["embeddings"] = {"embedding_dim": 256, "dropout": 0.3}
+    layer = {"type": "recurrent", "rnn_type": "gru", "num_layers": 1, "dropout": tuned.dropout}
+    layer["embeddings"] = {"embedding_dim": 256, "dropout": tuned.dropout}
     decoder = {"hidden_size": 320, "attention": "bahdanau", "input_feeding": True, "init_hidden": "bridge"}
-    eighth = max(1, sentences // SENTENCES // 8)  # of an epoch, in updates
+    eighth = max(1, sentences // tuned.sentences // 8)  # of an epoch, in updates
     return {
         "name": "time_to_bleu",
         "joeynmt_version": "2.3.0",
@@ -164,7 +173,7 @@ def joeynmt_configuration(data: Path, folder: Path, model: Path, sentences: int,
         },
         "training": {
             "optimizer": "adam",
-            "learning_rate": rate,
+            "learning_rate": tuned.rate,
             "learning_rate_min": 1e-6,
             "scheduling": "plateau",
             "early_stopping_metric": "bleu",
@@ -173,7 +182,7 @@ def joeynmt_configuration(data: Path, folder: Path, model: Path, sentences: int,
             "normalization": "tokens",
             "label_smoothing": 0.1,
             "clip_grad_norm": 1.0,
-            "batch_size": SENTENCES,
+            "batch_size": tuned.sentences,
             "batch_type": "sentence",
             "epochs": 1000,
             "logging_freq": eighth,
@@ -193,18 +202,18 @@ def joeynmt_configuration(data: Path, folder: Path, model: Path, sentences: int,
             "tied_embeddings": False,
             "tied_softmax": False,
             "encoder": {**layer, "hidden_size": 256, "bidirectional": True},
-            "decoder": {**layer, **decoder, "hidden_dropout": 0.3},
+            "decoder": {**layer, **decoder, "hidden_dropout": tuned.dropout},
         },
     }
 
 
-def sentencepiece_model(data: Path, cache: Path) -> Path:
-    """The model that ours trains on this text."""
+def sentencepiece_model(data: Path, cache: Path, options: Sequence[str]) -> Path:
+    """The model that ours with these options of train.py trains on this text."""
     from unrolled.configuration.build import build_data
     from unrolled.configuration.composition import composed
 
     places = (f"data.root={data}", f"cache={cache}", f"hydra.run.dir={cache}")
-    build_data(composed("train", (*OURS, *places))).prepare_data()
+    build_data(composed("train", (*OURS, *places, *options))).prepare_data()
     return next(cache.rglob("sentencepiece.model"))
 
 
@@ -321,7 +330,8 @@ def run(given: argparse.Namespace) -> None:
         folder.mkdir(parents=True)
         data = given.data.resolve()
         if kind == "joeynmt":
-            contestant: Contestant = JoeyNMT(data, folder, given.joeynmt, given.rate)
+            tuned = Tuned(given.rate, given.dropout, given.sentences)
+            contestant: Contestant = JoeyNMT(data, folder, given.joeynmt, tuned, given.options)
         else:
             contestant = Unrolled(data, folder, given.seconds, given.options)
         for line in train(contestant, folder, given.seconds):
@@ -338,9 +348,11 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=("unrolled", "joeynmt"), default=["unrolled", "joeynmt"])
     parser.add_argument("--name", help="of the run")
     parser.add_argument("--joeynmt", help="the Python of its environment: see joeynmt-requirements.txt")
-    parser.add_argument("--rate", type=float, default=1e-3, help="JoeyNMT's learning rate")
+    parser.add_argument("--rate", type=float, default=Tuned().rate, help="JoeyNMT's learning rate")
+    parser.add_argument("--dropout", type=float, default=Tuned().dropout, help="JoeyNMT's")
+    parser.add_argument("--sentences", type=int, default=Tuned().sentences, help="of JoeyNMT's batches")
     parser.add_argument("--figure", type=Path, help="a picture of the curves")
-    parser.add_argument("options", nargs="*", help="of train.py, after --")
+    parser.add_argument("options", nargs="*", help="of train.py, after --; JoeyNMT takes the tokenizer")
     given = parser.parse_args()
     if given.seconds:
         if given.data is None or ("joeynmt" in given.only and not given.joeynmt):

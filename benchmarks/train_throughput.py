@@ -3,7 +3,7 @@
     python benchmarks/train_throughput.py --data-root DIR --size 256 512 --precision fp32 bf16 --threads 2 \
         --output throughput.json
 
-prints a Markdown table and writes every figure to the JSON file. DIR holds Multi30k; without it the embedded corpus
+prints a Markdown table and writes its figures to the JSON file. DIR holds Multi30k; without it the embedded corpus
 serves. Contestants take turns on the same batches in one process; ratios are medians over batches. Contestants, parts
 and the operations that count: contestants.py, parts.py, operations.py. JoeyNMT takes part with --joeynmt.
 """
@@ -55,6 +55,7 @@ def arguments() -> argparse.Namespace:
         metavar="OPTION=VALUE",
         help="any options of conf/train.yaml",
     )
+    parser.add_argument("--operators", action="store_true", help="also the time by torch's operators, of ours on a CPU")
     parser.add_argument("--joeynmt", metavar="PYTHON", help="of an environment with joeynmt==2.3.0: let it take part")
     parser.add_argument("--output", type=Path, help="write all figures to this JSON file")
     parser.add_argument("--memory-of", choices=CONTESTANTS, help=argparse.SUPPRESS)  # what a child process does
@@ -93,6 +94,7 @@ def main() -> None:
         sys.exit("tf32 and fp16 are a GPU's: add --device cuda, or take fp32 and bf16")
     cores = pin_threads(chosen.threads)
     sys.path.insert(0, str(ROOT / "src"))
+    from by_operator import by_operator, operator_table
     from measure import machine, measure, measure_memory, prepare
     from peer import applies
     from report import table
@@ -101,7 +103,7 @@ def main() -> None:
 
     keep_freed_memory()
 
-    experiments, batches = [], None
+    experiments, batches, operators = [], None, []
     for model, attention, size, precision in product(chosen.model, chosen.attention, chosen.size, chosen.precision):
         choice = {
             "model": model,
@@ -126,6 +128,8 @@ def main() -> None:
         for contestant, figures in memory.items():
             experiments[-1]["contestants"][contestant]["memory"] = figures
         batches = experiments[-1]["batches"]
+        if chosen.operators:
+            operators += ["", f"{' '.join(choice.values())}:", "", operator_table(prepared, by_operator(prepared))]
     facts = {
         **machine(),
         "threads": chosen.threads,
@@ -133,7 +137,7 @@ def main() -> None:
         "device": chosen.device,
         "batches": batches,
     }
-    print(table(facts, experiments))
+    print(table(facts, experiments), *operators, sep="\n")
     if chosen.output:
         chosen.output.write_text(
             json.dumps({**facts, "experiments": experiments}, indent=1) + "\n",

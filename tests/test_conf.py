@@ -32,7 +32,7 @@ SAETZE = ["zwei männer gehen", "ein hund schläft hier", "der kleine hund geht"
 def arguments(choice: str, folder: Path) -> list[str]:
     """What else a tiny run with this choice needs."""
     text = {split: write_pair(folder, split, SENTENCES, SAETZE) for split in ("train", "val", "test")}
-    if choice == "multi30k":
+    if choice in ("multi30k", "multi30k_quick"):  # the data, and the experiments
         for split in ("train", "val", "test_2016_flickr"):
             for language, lines in (("en", SENTENCES), ("de", SAETZE)):
                 (folder / f"{split}.{language}").write_text("\n".join(lines) + "\n", encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -104,10 +105,15 @@ def test_the_benchmark_runs_and_reports(tmp_path):
     command = [sys.executable, str(ROOT / "benchmarks/train_throughput.py"), "--size", "tiny", "--batches", "2"]
     command += ["--attention", "gru_att", "--precision", precision, "--threads", "1", "--output", str(output)]
     command += ["--cache", str(tmp_path / "cache"), "--set", "data.grammar.pairs=200"]
-    command += ["--contestants", "ours", "plain"]
+    command += ["--contestants", "ours", "plain", "--operators"]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr[-3000:]
     assert done.stdout.count(f"| cgru | gru_att | tiny | {precision} |") == 2
+    shares = [float(share) for share in re.findall(r"^\| `\w+::.* ([\d.]+)% \|$", done.stdout, re.MULTILINE)]
+    assert shares == sorted(shares, reverse=True)
+    assert len(shares) > 5
+    assert sum(shares) <= 100
+    assert re.search(r"^Matrix products: \d+% of the time, \d+ GFLOP/s\.$", done.stdout, re.MULTILINE)
     (experiment,) = json.loads(output.read_text())["experiments"]
     for figures in experiment["contestants"].values():
         assert len(figures["seconds"]) == 2
