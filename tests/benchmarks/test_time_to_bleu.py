@@ -106,12 +106,8 @@ def test_the_goals_lie_between_validations(tmp_path):
 
 def test_joeynmt_is_scored_by_what_it_wrote(tmp_path):
     contestant = object.__new__(time_to_bleu.JoeyNMT)
-    contestant._folder, contestant._references, contestant._sentences, contestant._known = (
-        tmp_path,
-        ["a b c d", "e"],
-        144,
-        {},
-    )
+    contestant._folder, contestant._references, contestant._known = tmp_path, ["a b c d", "e"], {}
+    contestant._sentences, contestant._batch = 144, 72
     (tmp_path / "model").mkdir()
     (tmp_path / "model" / "10.hyps").write_text("a b c d\ne\n", encoding="utf-8")
     (tmp_path / "model" / "2.hyps").write_text("a b c e\n", encoding="utf-8")  # it is still writing
