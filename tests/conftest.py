@@ -4,6 +4,7 @@ import fcntl
 import gc
 import os
 import shutil
+import signal
 import sqlite3
 from collections import Counter
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from hypothesis import settings
 from support.forked import run_forked
 from support.scripts import TINY, TINY_MODEL, Called, run_script
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it; tests send it
 gc.set_threshold(50_000, 20, 50)  # before test files are imported: looking every 700 objects takes seconds
 settings.register_profile("patient", deadline=None)  # a busy machine is no mistake of ours
 settings.load_profile("patient")
