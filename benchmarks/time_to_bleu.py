@@ -46,7 +46,7 @@ main()
 
 
 class Tuned(NamedTuple):
-    """What is chosen for JoeyNMT on validation data."""
+    """What is chosen for JoeyNMT; docs/performance-details.md says how."""
 
     rate: float = 2e-3
     dropout: float = 0.1
