@@ -50,6 +50,7 @@ MISTAKES = [
     ("train.py", ["model=rnn_lm", "objective=translation"], ["objective=language_modeling"]),
     ("train.py", ["optimizer.lr=-1"], ["optimizer.lr=-1"]),
     ("train.py", ["schedule=warm_up", "schedule.steps=0"], ["schedule.steps=0"]),
+    ("train.py", ["schedule=linear_decay", "trainer.max_epochs=-1"], ["schedule.steps=..."]),
     ("train.py", ["search.beam_size=0"], ["search.beam_size=0"]),
     ("train.py", ["seed=one"], ["seed=one", "whole number"]),
     ("train.py", ["tokenizer.size=3"], ["size=3"]),

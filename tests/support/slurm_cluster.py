@@ -17,8 +17,10 @@ SBATCH = """
     print("Submitted batch job", JOB)
 """
 SRUN = """
-    given, command, tasks = sys.argv[1:], [], int(os.environ["SLURM_NTASKS"])
+    given, tasks = sys.argv[1:], int(os.environ["SLURM_NTASKS"])
     out = Path(given[given.index("--output") + 1].replace("%j", JOB))
+    while not (out.parent / f"{JOB}_submitted.pkl").exists():  # submitit writes it when it knows the job's number
+        time.sleep(0.01)
     command = given[given.index("--error") + 2 :]
     running = []
     for task in range(tasks):
@@ -43,7 +45,7 @@ def make_cluster(folder: Path) -> str:
     """Put the commands into ``folder``; returns it, for PATH."""
     folder.mkdir()
     for name, body in {"sbatch": SBATCH, "srun": SRUN, "scontrol": SCONTROL, "sacct": SACCT}.items():
-        head = f"#!{sys.executable}\nimport os, re, subprocess, sys\nfrom pathlib import Path\n"
+        head = f"#!{sys.executable}\nimport os, re, subprocess, sys, time\nfrom pathlib import Path\n"
         head += f"JOB = {JOB!r}\nHERE = Path({str(folder)!r})\n"
         head += "log, null = open(HERE / 'log', 'a'), subprocess.DEVNULL\n"
         path = folder / name

@@ -92,8 +92,8 @@ def test_a_schedule_belongs_to_the_optimiser_and_none_leaves_it_alone():
         p.numel() for p in build_lm().parameters()
     )
 
-    def plateau(optimizer, *, monitor, mode):
-        return halve_on_plateau(optimizer, monitor=monitor, mode=mode, patience=0, factor=0.5, minimum=0.1)
+    def plateau(optimizer, **given):
+        return halve_on_plateau(optimizer, **given, patience=0, factor=0.5, minimum=0.1)
 
     both = objective(schedule=plateau).configure_optimizers()
     assert both["lr_scheduler"]["scheduler"].optimizer is both["optimizer"]

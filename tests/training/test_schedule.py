@@ -5,9 +5,10 @@ from unrolled.errors import UserError
 from unrolled.training.schedule import constant, halve_on_plateau, inverse_square_root, linear_decay, warm_up
 
 
-def rates(schedule, count, **options):
+def rates(schedule, count, updates=None, **options):
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-    scheduler = schedule(optimizer, monitor="val/bleu", mode="max", **options)["scheduler"]
+    options |= {"monitor": "val/bleu", "mode": "max", "length": lambda: updates}
+    scheduler = schedule(optimizer, **options)["scheduler"]
     found = []
     for _ in range(count):
         found.append(optimizer.param_groups[0]["lr"])
@@ -17,7 +18,7 @@ def rates(schedule, count, **options):
 
 
 def test_constant_has_no_scheduler():
-    assert constant(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))]), monitor="m", mode="min") is None
+    assert constant(torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))]), monitor="m", mode="min", length=None) is None
 
 
 def test_warm_up_is_linear_and_then_constant():
@@ -31,7 +32,8 @@ def test_inverse_square_root_falls_after_warm_up():
 @pytest.mark.parametrize(("mode", "values"), [("max", [5.0, 4.0, 5.0]), ("min", [5.0, 6.0, 5.0])])
 def test_plateau_halves_when_the_figure_stops_improving(mode, values):
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-    schedule = halve_on_plateau(optimizer, monitor="val/bleu", mode=mode, patience=1, factor=0.5, minimum=0.1)
+    options = {"monitor": "val/bleu", "mode": mode, "length": None, "factor": 0.5, "minimum": 0.1}
+    schedule = halve_on_plateau(optimizer, patience=1, **options)
     assert schedule["monitor"] == "val/bleu"
     for value in values:
         schedule["scheduler"].step(value)
@@ -44,7 +46,8 @@ def test_plateau_halves_when_the_figure_stops_improving(mode, values):
 @pytest.mark.parametrize(("mode", "values"), [("max", [5.0, 5.0001, 5.0002]), ("min", [5.0, 4.9999, 4.9998])])
 def test_the_smallest_improvement_is_one(mode, values):
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-    schedule = halve_on_plateau(optimizer, monitor="val/bleu", mode=mode, patience=0, factor=0.5, minimum=0.1)
+    options = {"monitor": "val/bleu", "mode": mode, "length": None, "factor": 0.5, "minimum": 0.1}
+    schedule = halve_on_plateau(optimizer, patience=0, **options)
     for value in values:
         schedule["scheduler"].step(value)
     assert optimizer.param_groups[0]["lr"] == 1.0
@@ -54,6 +57,11 @@ def test_the_smallest_improvement_is_one(mode, values):
 
 def test_linear_decay_ends_at_zero_and_stays_there():
     assert rates(linear_decay, 6, steps=4) == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0])
+
+
+def test_linear_decay_takes_all_of_the_training_unless_it_is_told():
+    assert rates(linear_decay, 3, updates=2, steps=None) == pytest.approx([1.0, 0.5, 0.0])
+    assert rates(linear_decay, 3, updates=2, steps=4) == pytest.approx([1.0, 0.75, 0.5])
 
 
 @pytest.mark.parametrize("schedule", [warm_up, inverse_square_root, linear_decay])

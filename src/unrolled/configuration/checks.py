@@ -50,6 +50,10 @@ def check_training(config: DictConfig, processes: int) -> None:
             raise UserError(f"model={name} is trained by gradients: optimizer=none and schedule=none are not for it")
         if precision in HALF_WEIGHTS:
             raise UserError(f"trainer.precision={precision}: weights stay in float32; take {HALF_WEIGHTS[precision]}")
+        if "steps" in config.schedule and config.schedule.steps is None and _endless(config.trainer):
+            raise UserError(
+                "the learning rate falls until a training ends, and nothing says when: give schedule.steps=..."
+            )
         return
     for group, chosen in optimized.items():
         if chosen:
@@ -61,3 +65,9 @@ def check_training(config: DictConfig, processes: int) -> None:
         )
     if processes > 1:
         raise UserError(f"model={name} is counted by one process, not by {processes}: take hardware=cpu")
+
+
+def _endless(trainer: DictConfig) -> bool:
+    """Whether neither epochs nor updates limit a training."""
+    by_time = trainer.max_epochs is None and trainer.max_time is not None
+    return trainer.max_steps == -1 and (trainer.max_epochs == -1 or by_time)

@@ -207,7 +207,7 @@ OPTIONS: dict[str, Allowed] = {
     "optimizer.momentum": SHARE,
     "optimizer.weight_decay": NOT_NEGATIVE,
     "optimizer.fused": OneOf((True, False, None)),
-    "schedule.steps": replace(POSITIVE_WHOLE, instead="take schedule=constant"),
+    "schedule.steps": replace(POSITIVE_WHOLE, also=(None,), instead="take schedule=constant"),
     "schedule.factor": Numbers(above=0, below=1),
     "schedule.patience": WHOLE,
     "schedule.minimum": NOT_NEGATIVE,

@@ -55,8 +55,12 @@ class Objective(lightning.LightningModule):
     def configure_optimizers(self) -> Any:
         """Optimiser over all parameters, with its schedule if there is one."""
         optimizer = self._optimizer(self.model.parameters())
-        schedule = self._schedule(optimizer, monitor=MERIT, mode="max")
+        schedule = self._schedule(optimizer, monitor=MERIT, mode="max", length=self._updates)
         return optimizer if schedule is None else {"optimizer": optimizer, "lr_scheduler": schedule}
+
+    def _updates(self) -> float:
+        """How many updates the training makes unless it stops early."""
+        return self.trainer.estimated_stepping_batches
 
     def loss(self, batch: Batch) -> TokenLoss:
         """Teacher-forced loss of a batch."""

@@ -1,5 +1,9 @@
-"""Learning-rate schedules, as Lightning's ``lr_scheduler`` dictionaries. ``steps`` are steps of the optimiser."""
+"""Learning-rate schedules, as Lightning's ``lr_scheduler`` dictionaries. ``steps`` are steps of the optimiser.
 
+``length`` says how many of them the training has unless it stops early; it may be asked after the first.
+"""
+
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,21 +13,22 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from unrolled.errors import POSITIVE_WHOLE, check
 
 Schedule = dict[str, Any] | None
+Length = Callable[[], float]
 STEPS = replace(POSITIVE_WHOLE, instead="take schedule=constant")
 
 
-def constant(optimizer: Optimizer, *, monitor: str, mode: str) -> Schedule:
+def constant(optimizer: Optimizer, *, monitor: str, mode: str, length: Length) -> Schedule:
     """The learning rate does not change."""
     return None
 
 
-def warm_up(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -> Schedule:
+def warm_up(optimizer: Optimizer, *, monitor: str, mode: str, length: Length, steps: int) -> Schedule:
     """Linear from lr/steps to lr in ``steps`` optimiser steps, then constant."""
     steps = _checked(steps)
     return {"scheduler": LambdaLR(optimizer, lambda step: min(1.0, (step + 1) / steps)), "interval": "step"}
 
 
-def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -> Schedule:
+def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, length: Length, steps: int) -> Schedule:
     """Linear warm-up to lr in ``steps`` steps, then lr * sqrt(steps / step) (Vaswani et al. 2017, eq 3)."""
     steps = _checked(steps)
 
@@ -33,14 +38,20 @@ def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, steps:
     return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
 
 
-def linear_decay(optimizer: Optimizer, *, monitor: str, mode: str, steps: int) -> Schedule:
-    """Linear from lr to 0 in ``steps`` optimiser steps, for a training of known length."""
-    steps = _checked(steps)
-    return {"scheduler": LambdaLR(optimizer, lambda step: max(0.0, 1 - step / steps)), "interval": "step"}
+def linear_decay(optimizer: Optimizer, *, monitor: str, mode: str, length: Length, steps: int | None) -> Schedule:
+    """Linear from lr to 0 in ``steps`` optimiser steps; None: in all of the training's."""
+    if steps is not None:
+        _checked(steps)
+
+    def factor(step: int) -> float:
+        # nobody may ask for the length before the first step: a resumed loader would start its epoch again
+        return 1.0 if step == 0 else max(0.0, 1 - step / (steps or length()))
+
+    return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
 
 
 def halve_on_plateau(
-    optimizer: Optimizer, *, monitor: str, mode: str, patience: int, factor: float, minimum: float
+    optimizer: Optimizer, *, monitor: str, mode: str, length: Length, patience: int, factor: float, minimum: float
 ) -> Schedule:
     """Multiply lr by ``factor`` when ``monitor`` has not improved for more than ``patience`` epochs.
 
