@@ -7,7 +7,12 @@ import sys
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, InstantiationException, MissingConfigException, OverrideParseException
 from omegaconf import DictConfig
-from omegaconf.errors import InterpolationToMissingValueError, MissingMandatoryValue, OmegaConfBaseException
+from omegaconf.errors import (
+    InterpolationKeyError,
+    InterpolationToMissingValueError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
 
 from unrolled.configuration.hints import no_such_option, unreadable
 from unrolled.errors import UserError, nearest
@@ -82,6 +87,8 @@ def _configuration_mistake(problem: Exception) -> str:
         return f"{problem.full_key} is missing: give {problem.full_key}=..."
     if isinstance(problem, InterpolationToMissingValueError) and (option := re.search(r"value: (\S+)", text)):
         return f"{option[1]} is missing: give {option[1]}=..."
+    if isinstance(problem, InterpolationKeyError) and (option := re.search(r"key '([^']+)' not found", text)):
+        return f"{problem.full_key}: there is no {option[1]}; give {problem.full_key}=..."
     cause = problem.__cause__
     if isinstance(cause, OmegaConfBaseException) and cause.parent_node is not None and cause.key is not None:
         node = cause.parent_node if isinstance(cause.parent_node, DictConfig) else DictConfig({})
