@@ -20,7 +20,8 @@ from typing_extensions import override
 from unrolled.errors import UserError
 from unrolled.models.fast.attention import BahdanauAttentionKernel, GRUAttentionKernel
 from unrolled.models.fast.kernel import AttentionKernel
-from unrolled.models.fast.squash import product_of_tanh, product_of_tanh_of_sums, tanh
+from unrolled.models.fast.squash import product_of_tanh, tanh
+from unrolled.models.fast.unpadded import energies_of_sums, weighted_sum
 
 Nested = tuple[Any, ...]
 
@@ -67,7 +68,7 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor
         energies = energies.float()  # half precision would not sum to one
     energies = energies.unflatten(0, (valid.shape[0], -1))  # (B, K, S): K hypotheses of each sentence
     weights = torch.softmax(energies.masked_fill(~valid.unsqueeze(1), float("-inf")), dim=-1)
-    context = torch.bmm(weights.to(annotations.dtype), annotations)
+    context = weighted_sum(weights, annotations, valid)
     return context.flatten(0, 1), weights.flatten(0, 1)
 
 
@@ -107,7 +108,7 @@ class BahdanauAttention(Attention):
     def step(self, query: Tensor, prepared: Nested, state: Nested) -> tuple[Tensor, Tensor, Nested]:
         keys, annotations, valid = prepared
         # e_ij = v_a^T tanh(W_a s + U_a h_j)
-        energies = product_of_tanh_of_sums(self.energy, self.query(query), keys)
+        energies = energies_of_sums(self.energy, self.query(query), keys, valid)
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
 

@@ -71,7 +71,10 @@ def _preparing(prepare: Callable[..., tuple[Any, ...]], products: Sequence[Produ
         prepared = prepare(annotations, valid)
         if valid.shape[1] > POSITIONS * (hypotheses - 1):
             return prepared
-        return (*prepared[:-2], torch.cat([product(annotations) for product in products], dim=-1), prepared[-1])
+        of_tokens = torch.cat([product(annotations[valid]) for product in products], dim=-1)  # padding has none
+        summed = of_tokens.new_zeros(*valid.shape, of_tokens.shape[-1])
+        summed[valid] = of_tokens
+        return (*prepared[:-2], summed, prepared[-1])
 
     return prepare_products
 

@@ -1,0 +1,64 @@
+"""What an additive attention computes for each source position, without most of the padding: for searches on a CPU.
+
+B sentences, K hypotheses of each, S source length, A attention size, C annotation size.
+"""
+
+from collections.abc import Iterator
+
+import torch
+from torch import Tensor, nn
+
+from unrolled.models.fast.squash import quick
+
+CACHED = 2**18
+"""Numbers that stay in a core's cache from one operation to the next."""
+POSITIONS = 128
+"""Of a group of neighbouring sentences whose annotations are summed in one call."""
+
+
+def energies_of_sums(energy: nn.Linear, queries: Tensor, keys: Tensor, valid: Tensor) -> Tensor:
+    """v^T tanh(q_k + y_j) for each hypothesis k of a sentence and each of its positions j, with v ``(1, A)``.
+
+    ``(B K, A)``, ``(B, S, A)``, bool ``(B, S)`` -> ``(B K, S)``. Where only values on a CPU are asked for, some
+    sentences at a time, whose sums stay in the cache, and any finite number where a position is not valid.
+    """
+    x, y = queries.unflatten(0, (len(keys), -1)).unsqueeze(2), keys.unsqueeze(1)
+    if not quick(energy.weight, y):
+        return energy(torch.tanh(x + y)).flatten(0, 1).squeeze(-1)
+    # v^T tanh(q + y) = 2 v^T sigma(2 q + 2 y) - v^T 1, and torch's sigma takes a sixth of its tanh's time
+    hypotheses, size = x.shape[1], x.shape[3]
+    twice, offset = 2 * x, energy.weight.sum()
+    cache = y.new_empty(max(CACHED, hypotheses * keys.shape[1] * size))
+    energies = y.new_zeros(len(keys), hypotheses, keys.shape[1])
+    for first, last, length in _groups(valid, CACHED // max(1, hypotheses * size)):
+        u = cache[: (last - first) * hypotheses * length * size].view(last - first, hypotheses, length, size)
+        torch.add(twice[first:last], y[first:last, :, :length], alpha=2, out=u).sigmoid_()
+        products = torch.mv(u.view(-1, size), energy.weight[0]).view(u.shape[:-1])
+        torch.sub(2 * products, offset, out=energies[first:last, :, :length])
+    return energies.flatten(0, 1)
+
+
+def weighted_sum(weights: Tensor, annotations: Tensor, valid: Tensor) -> Tensor:
+    """c = sum_j alpha_j h_j: ``(B, K, S)``, 0 where not valid, ``(B, S, C)``, bool ``(B, S)`` -> ``(B, K, C)``."""
+    if weights.shape[1] == 1 or not quick(annotations, weights):
+        return torch.bmm(weights.to(annotations.dtype), annotations)
+    contexts = annotations.new_empty(*weights.shape[:2], annotations.shape[2])
+    for first, last, length in _groups(valid, POSITIONS):
+        some = weights[first:last, :, :length].to(annotations.dtype)
+        torch.bmm(some, annotations[first:last, :length], out=contexts[first:last])
+    return contexts
+
+
+def _groups(valid: Tensor, most: int) -> Iterator[tuple[int, int, int]]:
+    """Neighbouring sentences with at most so many positions together, of which the last is the longest sentence's:
+    (first sentence, last + 1, length)."""
+    ends = valid * torch.arange(1, valid.shape[1] + 1, device=valid.device)
+    first = longest = 0
+    for number, length in enumerate(ends.amax(dim=1).tolist()):
+        if number > first and (number + 1 - first) * max(longest, length) > most:
+            yield first, number, longest
+            first = number
+            longest = 0
+        longest = max(longest, length)
+    if len(valid):
+        yield first, len(valid), longest

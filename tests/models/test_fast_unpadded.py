@@ -1,0 +1,69 @@
+"""Energies and contexts without most of the padding."""
+
+import pytest
+import torch
+
+from unrolled.models.fast import unpadded
+from unrolled.models.fast.unpadded import energies_of_sums, weighted_sum
+
+SHAPES = [(7, 3, 5), (1, 1, 1), (2, 4, 9), (5, 1, 6)]  # sentences, hypotheses of each, positions
+
+
+def lengths(sentences, positions):
+    """Of sentences in no order, none empty, one that is as long as can be."""
+    return torch.tensor([1 + (3 * number + positions - 1) % positions for number in range(sentences)])
+
+
+def masks(sentences, positions):
+    """Padding at the end as in batches, and with a hole."""
+    valid = torch.arange(positions) < lengths(sentences, positions).unsqueeze(1)
+    holed = valid.clone()
+    holed[:, 0] &= valid.sum(dim=1) == 1
+    return valid, holed
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize(("sentences", "beam", "positions"), SHAPES)
+def test_energies_are_those_of_each_hypothesis_with_the_positions_of_its_sentence(
+    dtype, sentences, beam, positions, monkeypatch
+):
+    torch.manual_seed(3)
+    energy = torch.nn.Linear(13, 1, bias=False).to(dtype)
+    queries, keys = torch.randn(sentences, beam, 13, dtype=dtype), torch.randn(sentences, positions, 13, dtype=dtype)
+    expected = energy(torch.tanh(queries.unsqueeze(2) + keys.unsqueeze(1))).squeeze(-1)
+    tolerances = {"atol": 2e-6, "rtol": 1e-5} if dtype != torch.bfloat16 else {"atol": 2e-2, "rtol": 1e-2}
+    for valid in masks(sentences, positions):
+        wanted = valid.unsqueeze(1).expand(-1, beam, -1)
+        for cached in (2**18, 2 * beam * positions * 13, 1):  # all sentences at a time, a few, one
+            monkeypatch.setattr(unpadded, "CACHED", cached)
+            with torch.no_grad():
+                energies = energies_of_sums(energy, queries.flatten(0, 1), keys, valid).view(expected.shape)
+            assert energies.isfinite().all()
+            torch.testing.assert_close(energies[wanted], expected[wanted], **tolerances)
+        with_gradients = energies_of_sums(energy, queries.flatten(0, 1), keys, valid)
+        assert torch.equal(with_gradients, expected.flatten(0, 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize(("sentences", "beam", "positions"), SHAPES)
+def test_contexts_are_weighted_sums(dtype, sentences, beam, positions, monkeypatch):
+    torch.manual_seed(4)
+    annotations = torch.randn(sentences, positions, 11, dtype=dtype)
+    for valid in masks(sentences, positions):
+        energies = torch.randn(sentences, beam, positions).masked_fill(~valid.unsqueeze(1), float("-inf"))
+        weights = torch.softmax(energies, dim=-1).to(torch.promote_types(dtype, torch.float32))
+        expected = torch.bmm(weights.to(dtype), annotations)
+        for most in (128, 2 * positions, 1):
+            monkeypatch.setattr(unpadded, "POSITIONS", most)
+            with torch.no_grad():
+                torch.testing.assert_close(weighted_sum(weights, annotations, valid), expected)
+        assert torch.equal(weighted_sum(weights, annotations, valid), expected)  # with gradients
+
+
+def test_padding_is_not_computed(monkeypatch):
+    energy, keys = torch.nn.Linear(4, 1, bias=False), torch.randn(3, 9, 4)
+    valid = torch.arange(9) < torch.tensor([2, 9, 3]).unsqueeze(1)
+    keys[~valid] = float("nan")
+    monkeypatch.setattr(unpadded, "CACHED", 1)
+    with torch.no_grad():
+        assert energies_of_sums(energy, torch.randn(6, 4), keys, valid).isfinite().all()
