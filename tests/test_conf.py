@@ -48,7 +48,7 @@ def arguments(choice: str, folder: Path) -> list[str]:
             for side, lines in (("in", SENTENCES), ("out", SAETZE)):
                 (folder / f"{split}.{side}").write_text("\n".join(lines) + "\n", encoding="utf-8")
         return [*TINY_MODEL, f"data.root={folder}"]
-    if choice == "g2p":  # the data, and the experiment
+    if choice in ("g2p", "g2p_quick"):  # the data, and the experiments
         for split in ("train", "dev", "test"):
             (folder / f"ady_{split}.tsv").write_text("".join(f"{one}\ta b c\n" for one in SENTENCES), encoding="utf-8")
         return [*TINY_MODEL, f"data.root={folder}", "data.language=ady"]

@@ -57,7 +57,11 @@ MISTAKES = [
     ("train.py", ["trainer.precision=12"], ["Lightning", "12"]),
     ("train.py", ["trainer.precision=bf16-true"], ["trainer.precision=bf16-true", "take bf16-mixed"]),
     ("train.py", ["data.grammar.reordering=some"], ["reordering=some", "head_final"]),
-    ("train.py", ["experiment=g2p_quick", "data.root=.", "data.language=xyz"], ["no sweep.epochs.xyz", "give trainer"]),
+    (
+        "train.py",
+        ["data=g2p", "experiment=g2p_quick", "data.root=.", "data.language=xyz"],
+        ["no sweep.epochs.xyz", "give trainer"],
+    ),
     ("train.py", ["nonsense"], ["nonsense"]),
     ("train.py", ["model.sise=3"], ["model.sise", "did you mean decoder_size, embedding_size or encoder_size?"]),
     ("train.py", ["model=encoder_decoder", "attention=gru_att"], ["attention", "model=cgru"]),

@@ -1,10 +1,10 @@
-"""Energies and contexts without most of the padding."""
+"""Energies without most of the padding."""
 
 import pytest
 import torch
 
 from unrolled.models.fast import unpadded
-from unrolled.models.fast.unpadded import energies_of_sums, weighted_sum
+from unrolled.models.fast.unpadded import energies_of_sums
 
 SHAPES = [(7, 3, 5), (1, 1, 1), (2, 4, 9), (5, 1, 6)]  # sentences, hypotheses of each, positions
 
@@ -42,22 +42,6 @@ def test_energies_are_those_of_each_hypothesis_with_the_positions_of_its_sentenc
             torch.testing.assert_close(energies[wanted], expected[wanted], **tolerances)
         with_gradients = energies_of_sums(energy, queries.flatten(0, 1), keys, valid)
         assert torch.equal(with_gradients, expected.flatten(0, 1))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
-@pytest.mark.parametrize(("sentences", "beam", "positions"), SHAPES)
-def test_contexts_are_weighted_sums(dtype, sentences, beam, positions, monkeypatch):
-    torch.manual_seed(4)
-    annotations = torch.randn(sentences, positions, 11, dtype=dtype)
-    for valid in masks(sentences, positions):
-        energies = torch.randn(sentences, beam, positions).masked_fill(~valid.unsqueeze(1), float("-inf"))
-        weights = torch.softmax(energies, dim=-1).to(torch.promote_types(dtype, torch.float32))
-        expected = torch.bmm(weights.to(dtype), annotations)
-        for most in (128, 2 * positions, 1):
-            monkeypatch.setattr(unpadded, "POSITIONS", most)
-            with torch.no_grad():
-                torch.testing.assert_close(weighted_sum(weights, annotations, valid), expected)
-        assert torch.equal(weighted_sum(weights, annotations, valid), expected)  # with gradients
 
 
 def test_padding_is_not_computed(monkeypatch):

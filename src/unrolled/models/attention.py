@@ -21,7 +21,7 @@ from unrolled.errors import UserError
 from unrolled.models.fast.attention import BahdanauAttentionKernel, GRUAttentionKernel
 from unrolled.models.fast.kernel import AttentionKernel
 from unrolled.models.fast.squash import product_of_tanh, tanh
-from unrolled.models.fast.unpadded import energies_of_sums, weighted_sum
+from unrolled.models.fast.unpadded import energies_of_sums
 
 Nested = tuple[Any, ...]
 
@@ -68,7 +68,7 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor
         energies = energies.float()  # half precision would not sum to one
     energies = energies.unflatten(0, (valid.shape[0], -1))  # (B, K, S): K hypotheses of each sentence
     weights = torch.softmax(energies.masked_fill(~valid.unsqueeze(1), float("-inf")), dim=-1)
-    context = weighted_sum(weights, annotations, valid)
+    context = torch.bmm(weights.to(annotations.dtype), annotations)
     return context.flatten(0, 1), weights.flatten(0, 1)
 
 

@@ -1,6 +1,6 @@
-"""What an additive attention computes for each source position, without most of the padding: for searches on a CPU.
+"""The energies of an additive attention without most of those of padding: for searches on a CPU.
 
-B sentences, K hypotheses of each, S source length, A attention size, C annotation size.
+B sentences, K hypotheses of each, S source length, A attention size.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,6 @@ from unrolled.models.fast.squash import quick
 
 CACHED = 2**18
 """Numbers that stay in a core's cache from one operation to the next."""
-POSITIONS = 128
-"""Of a group of neighbouring sentences whose annotations are summed in one call."""
 
 
 def energies_of_sums(energy: nn.Linear, queries: Tensor, keys: Tensor, valid: Tensor) -> Tensor:
@@ -22,8 +20,8 @@ def energies_of_sums(energy: nn.Linear, queries: Tensor, keys: Tensor, valid: Te
     ``(B K, A)``, ``(B, S, A)``, bool ``(B, S)`` -> ``(B K, S)``. Where only values on a CPU are asked for, some
     sentences at a time, whose sums stay in the cache, and any finite number where a position is not valid.
     """
-    x, y = queries.unflatten(0, (len(keys), -1)).unsqueeze(2), keys.unsqueeze(1)
-    if not quick(energy.weight, y):
+    x, y = queries.unflatten(0, (keys.shape[0], -1)).unsqueeze(2), keys.unsqueeze(1)
+    if not quick(energy.weight, y) or torch.compiler.is_compiling():  # lengths are no part of a graph
         return energy(torch.tanh(x + y)).flatten(0, 1).squeeze(-1)
     # v^T tanh(q + y) = 2 v^T sigma(2 q + 2 y) - v^T 1, and torch's sigma takes a sixth of its tanh's time
     hypotheses, size = x.shape[1], x.shape[3]
@@ -36,17 +34,6 @@ def energies_of_sums(energy: nn.Linear, queries: Tensor, keys: Tensor, valid: Te
         products = torch.mv(u.view(-1, size), energy.weight[0]).view(u.shape[:-1])
         torch.sub(2 * products, offset, out=energies[first:last, :, :length])
     return energies.flatten(0, 1)
-
-
-def weighted_sum(weights: Tensor, annotations: Tensor, valid: Tensor) -> Tensor:
-    """c = sum_j alpha_j h_j: ``(B, K, S)``, 0 where not valid, ``(B, S, C)``, bool ``(B, S)`` -> ``(B, K, C)``."""
-    if weights.shape[1] == 1 or not quick(annotations, weights):
-        return torch.bmm(weights.to(annotations.dtype), annotations)
-    contexts = annotations.new_empty(*weights.shape[:2], annotations.shape[2])
-    for first, last, length in _groups(valid, POSITIONS):
-        some = weights[first:last, :, :length].to(annotations.dtype)
-        torch.bmm(some, annotations[first:last, :length], out=contexts[first:last])
-    return contexts
 
 
 def _groups(valid: Tensor, most: int) -> Iterator[tuple[int, int, int]]:
