@@ -6,19 +6,19 @@ import torch
 from unrolled.models.fast import unpadded
 from unrolled.models.fast.unpadded import energies_of_sums
 
-SHAPES = [(7, 3, 5), (1, 1, 1), (2, 4, 9), (5, 1, 6)]  # sentences, hypotheses of each, positions
+SHAPES = [(7, 3, 5), (1, 1, 1), (2, 4, 9), (5, 1, 6), (2, 4, 0)]  # sentences, hypotheses of each, positions
 
 
 def lengths(sentences, positions):
     """Of sentences in no order, none empty, one that is as long as can be."""
-    return torch.tensor([1 + (3 * number + positions - 1) % positions for number in range(sentences)])
+    return torch.tensor([1 + (3 * number + positions - 1) % max(positions, 1) for number in range(sentences)])
 
 
 def masks(sentences, positions):
     """Padding at the end as in batches, and with a hole."""
     valid = torch.arange(positions) < lengths(sentences, positions).unsqueeze(1)
     holed = valid.clone()
-    holed[:, 0] &= valid.sum(dim=1) == 1
+    holed[:, :1] &= valid.sum(dim=1, keepdim=True) == 1
     return valid, holed
 
 

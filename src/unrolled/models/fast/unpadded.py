@@ -21,7 +21,8 @@ def energies_of_sums(energy: nn.Linear, queries: Tensor, keys: Tensor, valid: Te
     sentences at a time, whose sums stay in the cache, and any finite number where a position is not valid.
     """
     x, y = queries.unflatten(0, (keys.shape[0], -1)).unsqueeze(2), keys.unsqueeze(1)
-    if not quick(energy.weight, y) or torch.compiler.is_compiling():  # lengths are no part of a graph
+    # lengths are no part of a graph that is exported
+    if not quick(energy.weight, y) or torch.compiler.is_compiling() or keys.shape[1] == 0:
         return energy(torch.tanh(x + y)).flatten(0, 1).squeeze(-1)
     # v^T tanh(q + y) = 2 v^T sigma(2 q + 2 y) - v^T 1, and torch's sigma takes a sixth of its tanh's time
     hypotheses, size = x.shape[1], x.shape[3]
