@@ -40,7 +40,9 @@ def test_other_figures_count_as_they_are(monitor, mode, better):
 
 def test_the_rate_is_not_halved_while_the_loss_falls_at_no_bleu():
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
-    schedule = halve_on_plateau(optimizer, monitor="merit", mode="max", patience=0, factor=0.5, minimum=0.1)
+    schedule = halve_on_plateau(
+        optimizer, monitor="merit", mode="max", length=None, patience=0, factor=0.5, minimum=0.1
+    )
     for loss in (6.0, 5.5, 5.0, 4.5):
         schedule["scheduler"].step(merit({"val/bleu": 0.01, "val/loss": loss}, **BY_BLEU))
     assert optimizer.param_groups[0]["lr"] == 1.0

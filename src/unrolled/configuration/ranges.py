@@ -277,6 +277,7 @@ CHECKED_WHERE_TAKEN = (
     "search.top_",
     "rank",
     "trainer.devices",
+    "sweep.epochs.",  # trainer.max_epochs of a language
 )
 """Prefixes of options that are checked only where they are used: by `Grammar`, `Aligner`, `Sampling` and so on."""
 
