@@ -66,13 +66,13 @@ def test_ours_leaves_a_curve_and_a_test(tmp_path, monkeypatch, capsys):
 
 
 def test_validations_have_the_seconds_of_their_process_and_its_children(tmp_path):
-    child = "import time\nwhile time.process_time() < 0.3: pass"
-    code = "log.write_text('1'); import subprocess, sys, time; time.sleep(0.5)\n"
+    child = "import time\nwhile time.process_time() < 0.5: pass"
+    code = "log.write_text('1'); import subprocess, sys, time; time.sleep(1)\n"  # the first is seen before the child starts
     code += f"subprocess.run([sys.executable, '-S', '-c', {child!r}]); log.write_text('1 2'); time.sleep(0.5)"
     first, second, test = trained(Fake(tmp_path, code), tmp_path)
     assert (first["updates"], second["updates"], test) == (10, 20, {"test_bleu": 7.0})
     assert second["seconds"] - first["seconds"] > 0.5
-    assert second["cpu_seconds"] - first["cpu_seconds"] >= 0.28
+    assert second["cpu_seconds"] - first["cpu_seconds"] > 0.35  # the child's 0.5; both are rounded to 0.1
 
 
 def test_one_that_does_not_end_is_stopped_and_tested(tmp_path):
