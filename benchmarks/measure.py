@@ -6,6 +6,7 @@ import os
 import platform
 import statistics
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,7 +16,7 @@ from contestants import Contestant
 from hydra import compose, initialize_config_dir
 from omegaconf import DictConfig
 from operations import TRAINING, training_operations
-from peer import NAME, JoeyNMT
+from peer import Peer
 
 from unrolled.configuration.build import build_data, build_model
 from unrolled.configuration.conf import CONF
@@ -116,28 +117,29 @@ def draw(config: DictConfig, count: int) -> tuple[list[Batch], float, tuple[int,
     )
 
 
-def measure(prepared: Prepared, names: list[str], joeynmt: str | None = None) -> dict:
-    """All figures of one model, attention, size and precision; ``joeynmt`` is the Python of its environment."""
-    contestants = {name: prepared.contestant(name) for name in names}
+def measure(prepared: Prepared, names: list[str], peers: Sequence[Peer] = ()) -> dict:
+    """All figures of one model, attention, size and precision. Closes the peers."""
+    contestants: dict[str, Contestant | Peer] = {name: prepared.contestant(name) for name in names}
     check_same_loss(
         {name: contestant.step(prepared.batches[0]) for name, contestant in contestants.items()},
         prepared,
     )
     ours = [sum(training_operations(prepared.model, batch).values()) for batch in prepared.batches]
     operations = dict.fromkeys(names, ours)
-    if joeynmt:
-        contestants[NAME] = JoeyNMT(joeynmt, prepared.model, precision=prepared.precision)
-        contestants[NAME].step(prepared.batches[0])
-        operations[NAME] = [contestants[NAME].operations(batch) for batch in prepared.batches]
-        names = [*names, NAME]
+    for peer in peers:
+        contestants[peer.name] = peer
+        peer.step(prepared.batches[0])
+        operations[peer.name] = [peer.operations(batch) for batch in prepared.batches]
+        names = [*names, peer.name]
     torch.set_float32_matmul_precision("high" if prepared.precision == "tf32" else "highest")
     peaks, gru = [product_peak(prepared)], gru_rate(prepared)
     seconds: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for number, batch in enumerate(prepared.batches):
         turn = number % len(names)
         for name in [*names[turn:], *names[:turn]]:
-            taken = contestants[name].step(batch)
-            seconds[name].append({"step": taken} if name == NAME else dict(contestants[name].watch.seconds))
+            contestant = contestants[name]
+            taken = contestant.step(batch)
+            seconds[name].append({"step": taken} if isinstance(contestant, Peer) else dict(contestant.watch.seconds))
     peaks.append(product_peak(prepared))
 
     parts = [training_operations(prepared.model, batch) for batch in prepared.batches]
@@ -167,9 +169,9 @@ def measure(prepared: Prepared, names: list[str], joeynmt: str | None = None) ->
         }
         for name in names
     }
-    if joeynmt:
-        measured[NAME]["memory"] = {"peak": contestants[NAME].peak_mib}
-        contestants[NAME].close()
+    for peer in peers:
+        measured[peer.name]["memory"] = {"peak": peer.peak_mib}
+        peer.close()
     return {
         "batches": len(prepared.batches),
         "peak_operations_per_second": peaks,

@@ -5,7 +5,8 @@
 
 prints a Markdown table and writes its figures to the JSON file. DIR holds Multi30k; without it the embedded corpus
 serves. Contestants take turns on the same batches in one process; ratios are medians over batches. Contestants, parts
-and the operations that count: contestants.py, parts.py, operations.py. JoeyNMT takes part with --joeynmt.
+and the operations that count: contestants.py, parts.py, operations.py. Other toolkits take part with --joeynmt and
+--nmtpytorch: peer.py.
 """
 
 import argparse
@@ -57,6 +58,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--operators", action="store_true", help="also the time by torch's operators, of ours on a CPU")
     parser.add_argument("--joeynmt", metavar="PYTHON", help="of an environment with joeynmt==2.3.0: let it take part")
+    parser.add_argument("--nmtpytorch", metavar="PYTHON", help="the same with nmtpytorch==4.0.0")
     parser.add_argument("--output", type=Path, help="write all figures to this JSON file")
     parser.add_argument("--memory-of", choices=CONTESTANTS, help=argparse.SUPPRESS)  # what a child process does
     return parser.parse_args()
@@ -96,7 +98,7 @@ def main() -> None:
     sys.path.insert(0, str(ROOT / "src"))
     from by_operator import by_operator, operator_table
     from measure import machine, measure, measure_memory, prepare
-    from peer import applies
+    from peer import peers
     from report import table
 
     from unrolled.training.process_memory import keep_freed_memory
@@ -123,8 +125,9 @@ def main() -> None:
             return
         print(" ".join(choice.values()), file=sys.stderr)
         memory = {contestant: peak_memory(choice, contestant) for contestant in chosen.contestants}
-        joeynmt = chosen.joeynmt if applies(chosen.joeynmt, model, attention) else None
-        experiments.append({**choice, **measure(prepared, chosen.contestants, joeynmt)})
+        pythons = {"joeynmt": chosen.joeynmt, "nmtpytorch": chosen.nmtpytorch}
+        others = peers(prepared.model, model, attention, precision, **pythons)
+        experiments.append({**choice, **measure(prepared, chosen.contestants, others)})
         for contestant, figures in memory.items():
             experiments[-1]["contestants"][contestant]["memory"] = figures
         batches = experiments[-1]["batches"]

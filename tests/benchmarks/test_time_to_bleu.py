@@ -67,7 +67,7 @@ def test_ours_leaves_a_curve_and_a_test(tmp_path, monkeypatch, capsys):
 
 def test_validations_have_the_seconds_of_their_process_and_its_children(tmp_path):
     child = "import time\nwhile time.process_time() < 0.5: pass"
-    code = "log.write_text('1'); import subprocess, sys, time; time.sleep(1)\n"  # the first is seen before the child starts
+    code = "log.write_text('1'); import subprocess, sys, time; time.sleep(1)\n"
     code += f"subprocess.run([sys.executable, '-S', '-c', {child!r}]); log.write_text('1 2'); time.sleep(0.5)"
     first, second, test = trained(Fake(tmp_path, code), tmp_path)
     assert (first["updates"], second["updates"], test) == (10, 20, {"test_bleu": 7.0})

@@ -11,7 +11,7 @@ import pytest
 import torch
 from contestants import Contestant, plain
 from operations import training_operations
-from peer import JoeyNMT
+from peer import JoeyNMT, NmtPyTorch, peers
 from support.small_models import COMBINATIONS, IDS, build, fed
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -74,6 +74,7 @@ def test_contestants_compute_one_function(model, attention, cell):
         assert other == pytest.approx(losses[0], rel=1e-4)
 
 
+@pytest.mark.parametrize("peer", [JoeyNMT, NmtPyTorch])
 @pytest.mark.parametrize(
     ("worker", "line"),
     [
@@ -82,20 +83,41 @@ def test_contestants_compute_one_function(model, attention, cell):
         ("#!/bin/sh\nread question; exit 3", "ended without a word"),
     ],
 )
-def test_a_peer_that_fails_is_one_line(tmp_path, worker, line):
-    python = tmp_path / "python"
-    python.write_text(worker)
-    python.chmod(0o755)
+def test_a_peer_that_fails_is_one_line(tmp_path, peer, worker, line):
     with pytest.raises(SystemExit) as ended:
-        JoeyNMT(str(python), build(), precision="fp32")
-    assert str(ended.value).startswith(f"--joeynmt {python}: ")
+        peer(python(tmp_path, worker), build(), precision="fp32")
+    assert str(ended.value).startswith(f"--{peer.toolkit} {tmp_path}/python: ")
     assert line in str(ended.value)
     assert "\n" not in str(ended.value)
+    for file in re.findall(r"benchmarks/\S+txt", str(ended.value)):
+        assert (ROOT / file).is_file()
 
 
 def test_a_peer_that_is_not_there_is_one_line(tmp_path):
     with pytest.raises(SystemExit, match=r"--joeynmt .*/none: No such file"):
         JoeyNMT(str(tmp_path / "none"), build(), precision="fp32")
+
+
+def test_peers_are_those_whose_model_is_like_ours(tmp_path):
+    answers = python(tmp_path, '#!/bin/sh\nwhile read question; do echo \'{"seconds": 0.5, "peak": 9}\'; done')
+    names = {}
+    for model, attention in (("cgru", "bahdanau"), ("rnnsearch", "bahdanau"), ("cgru", "gru_att")):
+        others = peers(build(), model, attention, "fp32", joeynmt=answers, nmtpytorch=answers)
+        names[model, attention] = [peer.name for peer in others]
+        for peer in others:
+            assert (peer.step(batch_of([3, 7], [11, 2])), peer.peak_mib) == (0.5, 9)
+            peer.close()
+    assert names["cgru", "bahdanau"] == ["joeynmt", "nmtpytorch", "nmtpytorch_keys_once"]
+    assert names["rnnsearch", "bahdanau"] == ["joeynmt"]
+    assert names["cgru", "gru_att"] == []
+
+
+def python(folder, script):
+    """A script in the place of an environment's Python."""
+    path = folder / "python"
+    path.write_text(script)
+    path.chmod(0o755)
+    return str(path)
 
 
 @pytest.mark.slow
