@@ -1,8 +1,8 @@
-"""Attention whose memory is interfered with while a trained model is used, to see what the model needs it for.
+"""Attention whose memory is tampered with while a trained model is used, to see what the model needs it for.
 
 The contract and the letters are those of `attention.py`; X is the size of a position's memory. Each class wraps any
-attention with a memory: where the wrapped one would read v_{i-1}, which it returned in the step before, it reads
-something else. What it returns is the next v, so that the memory is made from what was read.
+attention with a memory: instead of v_{i-1}, which it returned in the previous step, the wrapped attention reads
+something else, and computes the next v from that.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,11 +20,11 @@ from unrolled.models.translator import Translator
 from unrolled.text.tokens import EOS
 
 SEED = 1
-"""Of the permutations."""
+"""Seed of the permutations."""
 
 
 class Ablated(nn.Module):
-    """The contract of `Attention`, around an ``attention``; for trained models, hence no choice of attention=."""
+    """Wraps an ``attention``, with the same contract. Only for trained models, so it is no choice of attention=."""
 
     def __init__(self, attention: Attention) -> None:
         super().__init__()
@@ -43,10 +43,10 @@ class Ablated(nn.Module):
         raise NotImplementedError
 
     def kernel(self, prepared: Nested, state: Nested) -> None:
-        """None: the fast backward passes know nothing of this."""
+        """None: the fast backward passes do not support ablations."""
 
     def gates(self, query: Tensor, prepared: Nested, state: Nested, weights: Tensor) -> dict[str, Tensor]:
-        """None are shown."""
+        """Not available."""
         return {}
 
 
@@ -60,7 +60,7 @@ class ZeroMemory(Ablated):
 
 
 class FrozenMemory(Ablated):
-    """Step i reads v_1, what the first step returned; that one reads v_0."""
+    """Step i reads v_1, which the first step returned; the first step reads v_0."""
 
     def start(self, prepared: Nested) -> Nested:
         """v_0, and whether the first step is done ``(B,)``: no."""
@@ -126,7 +126,7 @@ ABLATIONS: dict[str, type[Ablated]] = {
 
 @contextmanager
 def ablated(models: Iterable[Translator], memory: str) -> Iterator[None]:
-    """Within it the attention of each of the ``models`` reads its memory as ``memory``, a name in `ABLATIONS`, says."""
+    """In this context each model's attention reads its memory through ``memory``, a key of `ABLATIONS`."""
     changed: list[tuple[Any, Attention]] = []
     try:
         for model in models:
@@ -145,7 +145,7 @@ def ablated(models: Iterable[Translator], memory: str) -> Iterator[None]:
 def check_memory(model: Translator, option: str) -> bool:
     """Whether the memory of ``model``'s attention belongs to source positions, at least in part.
 
-    UserError: it has none; ``option``: what needs one, for the message.
+    UserError: it has none; the message names the ``option`` that needs one.
     """
     source = torch.tensor([[EOS]], device=model.source_embedding.weight.device)
     tensors = list(_tensors(model.decoder.memory(model.decoder.start(*model.encode(source, torch.tensor([1]))))))

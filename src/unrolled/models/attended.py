@@ -24,7 +24,7 @@ class Attended(NamedTuple):
     memory: Tensor | None = None
     """``(B, T, S, X)``: v_ij; None without a memory, or if it was not asked for."""
     gates: dict[str, Tensor] | None = None
-    """By name ``(B, T, S, X)``: what the memory's gates were in step i; {} without gates, None if not asked for."""
+    """By name ``(B, T, S, X)``: the values of the memory's gates in step i; {} without gates, None if not asked for."""
 
 
 def attended(
@@ -32,7 +32,7 @@ def attended(
 ) -> Attended:
     """Step by step, from ``source (B, S)``, CPU ``source_lengths (B,)`` and ``target_in (B, T)`` beginning with <s>.
 
-    Padding has weight 0, and a meaningless memory. ``inside``: with memory and gates, which take X times the room.
+    Padding has weight 0, and a meaningless memory. ``inside``: with memory and gates, which take X times the space.
     """
     decoder = model.decoder
     state = decoder.start(*model.encode(source, source_lengths))
@@ -75,7 +75,7 @@ def position_memory(memory: tuple[Any, ...]) -> Tensor | None:
 
 @contextmanager
 def _noting_gates(attention: Any) -> Iterator[list[dict[str, Tensor]]]:
-    """The gates of every step that ``attention`` makes during the block."""
+    """Collects the gates of every step of ``attention`` during the block."""
     noted: list[dict[str, Tensor]] = []
     if not isinstance(attention, Attention):
         yield noted

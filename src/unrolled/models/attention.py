@@ -30,9 +30,9 @@ class Attention(nn.Module):
     """The contract; see the top of the file."""
 
     sums_annotations = False
-    """Whether ``prepared`` is (..., annotations, valid), of which ``step`` uses the annotations for the context
-    c = sum_j alpha_j h_j alone: a search may then have it sum products W h_j (`unrolled.models.fast.hoisted`). The
-    class that defines ``step`` says so."""
+    """Whether ``prepared`` is (..., annotations, valid) and ``step`` uses the annotations only for the context
+    c = sum_j alpha_j h_j: a search may then let it sum products W h_j instead (`unrolled.models.fast.hoisted`). Set by
+    the class that defines ``step``."""
 
     def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:
         """``(B, S, C)``, bool ``(B, S)`` -> what is the same for all steps of the sentence."""
@@ -51,7 +51,7 @@ class Attention(nn.Module):
         return None
 
     def gates(self, query: Tensor, prepared: Nested, state: Nested, weights: Tensor) -> dict[str, Tensor]:
-        """The gates ``(N, S, A)`` of the memory in the step from ``state`` that gave ``weights``, by name, to look at.
+        """The gates ``(N, S, A)`` of the memory in the step from ``state`` that gave ``weights``, by name.
 
         Not part of ``step``; {} for an attention without gates.
         """

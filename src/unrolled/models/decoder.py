@@ -66,11 +66,11 @@ class Decoder(nn.Module):
         return ()
 
     def context_layers(self) -> tuple[nn.Linear, ...]:
-        """The layers that read the context alone, if only they read it. The class that defines ``advance`` says so."""
+        """The layers that read only the context, if nothing else reads it. Set by the class that has ``advance``."""
         return ()
 
     def kernel(self, state: Nested) -> tuple[DecoderKernel, Tensor] | None:
-        """This step with a hand-written backward pass, and s_0 ``(B, D)``; None where its parts have none."""
+        """This step with a hand-written backward pass, and s_0 ``(B, D)``; None if a part of it has none."""
         return None
 
     def unroll(self, embeddings: Tensor, state: Nested, given: Given | None = None) -> tuple[Features, Tensor]:
@@ -95,7 +95,7 @@ class Decoder(nn.Module):
     ) -> tuple[Features, Tensor]:
         """The definition of ``unroll``: the loop over ``step``, with the input products hoisted.
 
-        ``advance``: the method of that name, or what computes the same.
+        ``advance``: the method of that name, or an equivalent.
         """
         advance = advance or self.advance
         states, contexts, weights = [], [], []
@@ -169,7 +169,7 @@ class CGRUDecoder(Decoder):
 
 
 class DL4MTDecoder(CGRUDecoder):
-    """The conditional GRU as dl4mt's gru_cond_layer and Theano-Nematus have it: REC2's bias is inside the reset gate.
+    """The conditional GRU of dl4mt's gru_cond_layer and Theano-Nematus: REC2's bias is inside the reset gate.
 
     (10) becomes tanh(W c_j + r_j * (U s'_j + b)), where ``CGRUDecoder`` adds b to W c_j. For imported weights.
     """

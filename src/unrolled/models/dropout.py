@@ -11,7 +11,7 @@ from torch.nn import functional
 class VariationalDropout(nn.Module):
     """Drops the same elements in all steps of a layer's input or output (Gal and Ghahramani 2016, section 4).
 
-    Recurrent products are not dropped, so that they remain as fast.
+    Recurrent products are not dropped, so that they stay fast.
     """
 
     def __init__(self, p: float) -> None:

@@ -9,11 +9,11 @@ from unrolled.models.attention import Attention, Nested, add
 from unrolled.models.fast.squash import tanh
 
 LEAST_DEVIATION = 0.27
-"""The smallest standard deviation of the location attention, in words: its nearest word then has all but 0.2%."""
+"""The smallest standard deviation of the location attention, in words: the nearest word then gets all but 0.2%."""
 STEEPNESS = 20.0
-"""Of stairs and gates, which are nearly whole numbers: what is left of a word at each step would add up to words."""
+"""Of stairs and gates, which must be nearly whole numbers: fractions of a word at each step would add up to words."""
 LEAK = 0.01
-"""The slope of the mean outside of the sentence."""
+"""The slope of the mean outside the sentence."""
 
 
 class ExtrapolatingLocationAttention(Attention):
@@ -24,10 +24,10 @@ class ExtrapolatingLocationAttention(Attention):
     Location: lambda_ij ~ exp(-(p_j - mu_i)^2 / (2 sigma_i^2)), p_j = (j - 1) / (n - 1) from 0 to 1 in n source words.
     With w_i = ReLU(W_l s) and (rho_1, rho_2, rho_3) = W_rho w_i
     mu_i = clamp(stairs(rho_1) / (n - 1) + sigma(20 (rho_2 + 1/2)) a_{i-1} + sigma(20 (rho_3 - 1/2))),
-    sigma_i = (softplus(W_sigma w_i) + 0.27) / n, and a_i = sum_j lambda_ij p_j, a_0 = 0, is where it looked: so many
-    whole words from there or, where a gate is shut or opened, from the first word or the last one.
-    Ours, so that it learns to walk and then keeps its place (docs/lookup.md): no GRU between s and w; gates that are
-    steep and begin with a walk; a_i of lambda and not of alpha; softplus for a ReLU; additive content attention.
+    sigma_i = (softplus(W_sigma w_i) + 0.27) / n, and a_i = sum_j lambda_ij p_j, a_0 = 0, is where it looked: mu_i is a
+    whole number of words from there or, with the first gate shut or the second open, from the first or the last word.
+    Our changes, so that it learns to walk and then keeps its place (docs/lookup.md): no GRU between s and w; steep
+    gates that begin with a walk; a_i from lambda, not alpha; softplus for a ReLU; additive content attention.
     """
 
     sums_annotations = True
@@ -92,7 +92,7 @@ def normalised(energies: Tensor, valid: Tensor) -> Tensor:
 
 
 def average(weights: Tensor, values: Tensor) -> Tensor:
-    """The sum of the values by their weights: ``(N, S)``, ``(B, S, X)`` -> ``(N, X)``."""
+    """The weighted sum of the values: ``(N, S)``, ``(B, S, X)`` -> ``(N, X)``."""
     return torch.bmm(weights.to(values.dtype).unflatten(0, (len(values), -1)), values).flatten(0, 1)
 
 

@@ -21,9 +21,9 @@ def initialise(
 
     * embeddings: N(0, 1), PyTorch's default;
     * ``output``, the last map, from R hidden units to the vocabulary: N(0, 1/R). Glorot's variance 2/(R + V) would be
-      hundreds of times smaller, less than ten steps of Adam change it: the rows of all words would soon be the same;
-    * ``tied``, an embedding of size E that is also the output's matrix: as the output, N(0, 1/E). What reads it, the
-      linear maps that the functions ``read_by`` apply to an embedding, are sqrt(E) times as large in return, so that
+      hundreds of times smaller, less than ten steps of Adam change: the rows of all words would soon be the same;
+    * ``tied``, an embedding of size E that is also the output's matrix: as the output, N(0, 1/E). The linear maps that
+      read it, those that the functions ``read_by`` apply to an embedding, are sqrt(E) times as large in return, so that
       the model begins as the same function, in distribution, as one with two matrices;
     * other matrices: Glorot uniform; biases zero.
 

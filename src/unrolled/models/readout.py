@@ -3,7 +3,7 @@
 Letters: N any leading dimensions, D decoder size, C annotation size, E embedding size, V vocabulary.
 Each has ``hidden(features, embeddings) -> (N, R)`` and a last linear map ``output`` to ``(N, V)``, so that training can
 compute the soft-max only at the positions that count, for all steps at once. ``hidden`` is ``join`` of the features and
-``project(embeddings) -> (N, P)``, what a readout computes of the previous words alone. ``context_layers`` read
+``project(embeddings) -> (N, P)``, what a readout computes from the previous words alone. ``context_layers`` read
 the context alone; a readout has them if nothing else in ``join`` reads it.
 """
 

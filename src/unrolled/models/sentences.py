@@ -1,4 +1,4 @@
-"""What models read of a batch, whatever made it: `unrolled.data.batch.Batch` is both.
+"""The parts of a batch that models read, as protocols: `unrolled.data.batch.Batch` satisfies both.
 
 Letters: B sentences, S source length, T target words to predict.
 """
@@ -9,16 +9,16 @@ from torch import Tensor
 
 
 class PredictedWords(Protocol):
-    """T words to predict in every row, and the one before each."""
+    """T words to predict in every row, and the word before each."""
 
     @property
     def target_in(self) -> Tensor:
-        """Token ids ``(B, T)``: <s> and the words but the last."""
+        """Token ids ``(B, T)``: <s> and all words but the last."""
         ...
 
     @property
     def target_out(self) -> Tensor:
-        """Token ids ``(B, T)``: the words, </s> the last."""
+        """Token ids ``(B, T)``: the words, </s> last."""
         ...
 
     @property
@@ -28,7 +28,7 @@ class PredictedWords(Protocol):
 
 
 class Sentences(PredictedWords, Protocol):
-    """Sentences, or with a source pairs of them."""
+    """Sentences, or sentence pairs if there is a source."""
 
     @property
     def source(self) -> Any:

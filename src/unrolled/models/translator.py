@@ -106,7 +106,7 @@ class Translator(nn.Module):
         return torch.log_softmax(logits, dim=-1, out=logits), weights, state
 
     def of_words(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
-        """What decoder and readout compute of the previous words ``(N,)`` alone: their ``project``."""
+        """What decoder and readout compute from the previous words ``(N,)`` alone: their ``project``."""
         embedding = self.embedding_dropout(self.target_embedding(tokens))
         return self.decoder.project(embedding), self.readout.project(embedding)
 

@@ -21,7 +21,7 @@ Score = Callable[[Tensor, Tensor], Tensor]
 Penalty = Callable[[Any], Tensor]
 """State after a step -> what is added to the score of every row ``(N,)``, at most 0; see ``search.coverage``."""
 GROUP = 32
-"""Neighbouring words whose greatest log-probability is found first."""
+"""Neighbouring words in a group; the maximum of each group is found first."""
 
 
 @inference
@@ -124,7 +124,7 @@ def beam_search(
             for sentence, hypothesis in _harvest(live, words, scores, log_probability, finished, leaving):
                 harvest[sentence].append(hypothesis)
 
-            # log p only falls, so an unfinished hypothesis can get at most its log p at the greatest length, no penalty
+            # log p only falls, so an unfinished hypothesis scores at most its log p at the greatest length, no penalty
             log_probability = log_probability.masked_fill(finished | ~exists, -inf)
             best_scores = torch.cat([best_scores, scores.masked_fill(~finished, -inf)], dim=1).topk(nbest).values
             attainable = score(log_probability.amax(dim=1), limits[live])
@@ -175,9 +175,9 @@ def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _best_of_groups(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """``_best`` of wide rows: they are in the ``count`` groups of neighbours with the greatest maxima.
+    """``_best`` for wide rows: the best values are in the ``count`` groups of neighbours with the greatest maxima.
 
-    For each value outside these groups there are ``count`` maxima that are greater, or equal and at a lower place.
+    Any value outside these groups loses to ``count`` maxima, which are greater, or equal and at a lower place.
     """
     groups = values.shape[1] // GROUP
     grouped = values[:, : groups * GROUP].unflatten(1, (groups, GROUP))

@@ -21,7 +21,7 @@ R = TypeVar("R")
 
 
 def inference(search: Callable[P, R], weights: str = "float") -> Callable[P, R]:
-    """Decorate a function whose first argument is a generator; inside another such function its weights stay.
+    """Decorate a function whose first argument is a generator; nested calls keep the weights of the outermost one.
 
     ``weights``: one of `WEIGHTS`, see `check_weights`.
     """
@@ -44,7 +44,7 @@ def models(generator: Any) -> Iterator[nn.Module]:
 
 
 def check_weights(weights: str) -> None:
-    """UserError unless ``weights`` is in `WEIGHTS`; a warning where this machine has none of that kind."""
+    """UserError unless ``weights`` is in `WEIGHTS`; a warning if this machine does not support them."""
     check_choice("search.weights", weights, WEIGHTS)
     if weights == "int8" and levels() is None:
         log.warning(

@@ -65,7 +65,7 @@ class Search(Protocol):
 
     @property
     def weights(self) -> str:
-        """Of its products: float or int8."""
+        """The kind of weights in its products: float or int8."""
         ...
 
     def __call__(self, generator: Any, batch: Any) -> list[Hypothesis]:

@@ -57,7 +57,7 @@ def length_limits(batch: Any, ratio: float, extra: int) -> Tensor:
 
 
 def check_limits(ratio: float, extra: int, least: float = 0.0) -> None:
-    """UserError for an invalid setting on lengths."""
+    """UserError for an invalid length setting."""
     check("search.max_length_ratio", ratio, NOT_NEGATIVE)
     check("search.min_length_ratio", least, Numbers(least=0, most=ratio))
     check("search.max_length_extra", extra, WHOLE)

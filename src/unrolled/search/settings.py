@@ -15,10 +15,10 @@ from unrolled.search.shortlist import Shortlist, search_among
 
 @dataclass(frozen=True, kw_only=True)
 class Greedy:
-    """Greedy search as a setting; all lengths are in tokens and count </s>, also that of the source.
+    """Greedy search as a setting; all lengths, the source's too, are in tokens and count </s>.
 
     Translations have at most ``max_length_ratio`` x source length + ``max_length_extra`` tokens, and at least
-    ``min_length_ratio`` x source length. ``weights``: of products, float or int8, see ``models.fast.int8``.
+    ``min_length_ratio`` x source length. ``weights`` in products: float or int8, see ``models.fast.int8``.
     """
 
     max_length_ratio: float = 2.0
@@ -46,7 +46,7 @@ class BeamSearch:
 
     ``coverage_penalty`` is beta of ``search.coverage``; a ``language_model`` with the same vocabulary, in evaluation
     mode, guides the search with ``language_model_weight`` as in ``search.fusion``. ``shortlist``: search among few
-    words, see ``search.shortlist``; greedy search would lose by it, as the scores are computed again.
+    words, see ``search.shortlist``; greedy search would lose time with it, as the scores are computed again.
     """
 
     beam_size: int = 5
@@ -88,7 +88,7 @@ class BeamSearch:
 
     def _search(self, generator: Generator, batch: Any, count: int) -> list[list[Hypothesis]]:
         driven: Any = generator
-        if self.language_model is not None and self.language_model_weight > 0:  # 0 x log 0 is no number
+        if self.language_model is not None and self.language_model_weight > 0:  # 0 x log 0 is NaN
             driven = Fused(driven, self.language_model, self.language_model_weight)
         if self.coverage_penalty > 0:
             driven = Covered(driven, self.coverage_penalty)

@@ -41,7 +41,7 @@ class Shortlist:
 
 
 class Shortlisted:
-    """``generator`` over ``words (V,)`` alone: ``step`` takes and gives their numbers in this list."""
+    """``generator`` over ``words (V,)`` alone: for ``step``, a word is its index in this list."""
 
     def __init__(self, generator: Any, words: Tensor) -> None:
         self.members = (generator,)
@@ -78,8 +78,8 @@ def search_among(
 ) -> Lists:
     """What ``search`` finds among the words of ``shortlist`` for ``batch``, best first.
 
-    ``search`` gets a generator over fewer words, whose log-probabilities are too high; those of what it found are
-    computed again in all words, by forced decoding. ``score``: what ``search`` makes of a log-probability and a length.
+    ``search`` gets a generator over fewer words, whose log-probabilities are too high; those of its results are
+    computed again over all words, by forced decoding. ``score``: how ``search`` scores a log-probability and a length.
     UserError: a generator that is no translator.
     """
     networks = list(models(generator))

@@ -94,7 +94,7 @@ class BahdanauAttentionKernel(AttentionKernel):
         # e_j = v^T (2 u_j - 1):    dv = 2 sum_j de_j u_j, as sum_j de_j = 0,   dy_j = de_j v
         self.denergy.addmv_(u.flatten(0, 1).t(), de.flatten(), alpha=2)
         # y_j = tanh(W s + k_j):    dk_j = (1 - y_j^2) de_j v = 4 (u_j - u_j^2) de_j v,   d(W s) = sum_j dk_j;
-        #                           4 v comes to dk at the end
+        #                           dk is multiplied by 4 v at the end
         slope = torch.addcmul(u, u, u, value=-1, out=u)
         self.dkeys.addcmul_(slope, de.unsqueeze(2))
         dproduct = torch.bmm(de.unsqueeze(1), slope).squeeze(1)

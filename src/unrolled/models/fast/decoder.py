@@ -253,7 +253,7 @@ class BahdanauDecoderKernel(DecoderKernel):
 
 
 def unroll(kernel: DecoderKernel, s: Tensor, x: Tensor, given: Given | None = None) -> tuple[Tensor, Tensor, Tensor]:
-    """All steps from s_0 ``(B, D)`` and the input products ``(T, B, P)``, with contexts that are ``given`` or not.
+    """All steps from s_0 ``(B, D)`` and the input products ``(T, B, P)``, with or without ``given`` contexts.
 
     Returns the states that the readout looks at ``(B, T, D)``, contexts ``(B, T, C)`` and weights ``(B, T, S)``.
     Gradients flow to x, s_0 and the inputs of the parts, once: a second derivative raises a RuntimeError.
@@ -269,7 +269,7 @@ def unroll(kernel: DecoderKernel, s: Tensor, x: Tensor, given: Given | None = No
 class _UnrolledDecoder(torch.autograd.Function):
     """x ``(T, B, P)``, s_0 ``(B, D)``, what is given and the parts' inputs -> s_0 ... s_T, contexts, weights.
 
-    Of the outputs the batch comes first.
+    The outputs have the batch first.
     """
 
     @staticmethod
@@ -329,8 +329,8 @@ class _UnrolledDecoder(torch.autograd.Function):
         return (None, None, dx, ds, kernel.dgiven, None, *(gradient for part in gradients for gradient in part))
 
 
-# Between forward and backward autograd holds all tensors, so that it can free them after use. What else is needed to
-# build the kernel again is its plan: its class, and for every part the class and the numbers of input and kept tensors.
+# Between forward and backward autograd holds all tensors, so that it can free them after use. All else that is needed
+# to rebuild the kernel is its plan: its class, and for every part the class and the numbers of input and kept tensors.
 _Plan = tuple[type[DecoderKernel], int, list[tuple[type[Kernel], int, int]]]
 
 

@@ -1,5 +1,5 @@
-"""Models while weights do not change, as during a search: each weight is packed once for all steps, and what a step
-computes of the previous word alone is computed once for each word."""
+"""Models whose weights do not change, as during a search: each weight is packed once for all steps, and whatever a step
+computes from the previous word alone is computed once per word."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -18,10 +18,10 @@ ROWS = 64
 
 @contextmanager
 def frozen(models: Iterable[nn.Module], *, int8: bool = False) -> Iterator[None]:
-    """Within it, the linear layers of ``models`` keep the weights and autocast's dtype that they have at the beginning.
+    """In this context, the linear layers of ``models`` keep the weights and autocast's dtype of its beginning.
 
-    Also the products with previous words, of models that have ``of_words``. ``int8``: products of 8-bit integers,
-    where weights are float32 and this machine has them. What is frozen already stays as it is. For use without
+    So do the products with previous words, in models that have ``of_words``. ``int8``: products of 8-bit integers, if
+    weights are float32 and this machine has them. Layers that are already frozen stay as they are. For use without
     gradients, in evaluation mode.
     """
     changed: list[tuple[nn.Module, str]] = []
@@ -65,7 +65,7 @@ def _packed(layer: nn.Linear, int8: bool) -> "FrozenLinear | None":
 
 @contextmanager
 def narrowed(layers: Iterable[nn.Linear], outputs: Tensor, *, int8: bool = False) -> Iterator[None]:
-    """Within it, ``layers`` compute only the ``outputs (V,)``, in this order: also inside `frozen`."""
+    """In this context, ``layers`` compute only the ``outputs (V,)``, in this order. Also works inside `frozen`."""
     before = {layer: vars(layer).get("forward") for layer in layers}
     try:
         for layer in before:

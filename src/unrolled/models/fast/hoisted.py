@@ -21,9 +21,9 @@ Product = Callable[[Tensor], Tensor]
 
 @contextmanager
 def hoisted(models: Iterable[nn.Module], hypotheses: int) -> Iterator[None]:
-    """Within it, the attentions of ``models`` sum products of annotations, for searches that keep K ``hypotheses``.
+    """In this context, the attentions of ``models`` sum products of annotations, for searches with K ``hypotheses``.
 
-    Only of models with ``context_layers`` whose attention ``sums_annotations``. For use inside `frozen`.
+    Affects only models with ``context_layers`` whose attention ``sums_annotations``. For use inside `frozen`.
     """
     changed: list[tuple[nn.Module, str, Any]] = []
     try:
@@ -31,7 +31,7 @@ def hoisted(models: Iterable[nn.Module], hypotheses: int) -> Iterator[None]:
             attention: Any = getattr(model, "attention", None)
             layers = _context_layers(model)
             width = sum(layer.out_features for layer in layers)
-            if hypotheses == 1 or width in (0, *(layer.in_features for layer in layers)):  # sums look like contexts
+            if hypotheses == 1 or width in (0, *(layer.in_features for layer in layers)):  # as wide as a context
                 continue
             if not _said_with(attention, "step", "sums_annotations"):
                 continue
@@ -50,7 +50,7 @@ def hoisted(models: Iterable[nn.Module], hypotheses: int) -> Iterator[None]:
 
 
 def _context_layers(model: Any) -> tuple[nn.Linear, ...]:
-    """Those of decoder and readout; () where one of them has none, as it then reads the context otherwise."""
+    """Those of decoder and readout; () if either has none, as it then reads the context in another way."""
     decoder: Any = getattr(model, "decoder", None)
     readout: Any = getattr(model, "readout", None)
     if not (_said_with(decoder, "advance", "context_layers") and _said_with(readout, "join", "context_layers")):
@@ -60,14 +60,14 @@ def _context_layers(model: Any) -> tuple[nn.Linear, ...]:
 
 
 def _said_with(module: Any, method: str, name: str) -> Any:
-    """``name`` in the very class that defines ``method``, or None: whoever overrides ``method`` has to say it anew."""
+    """``name`` if the class that defines ``method`` has it, else None: a subclass with its own must restate it."""
     defining = next((kind for kind in type(module).__mro__ if method in vars(kind)), object)
     return vars(defining).get(name)
 
 
 def _preparing(prepare: Callable[..., tuple[Any, ...]], products: Sequence[Product], hypotheses: int) -> Any:
     def prepare_products(annotations: Tensor, valid: Tensor) -> tuple[Any, ...]:
-        """``(B, S, C)``, ``(B, S)`` -> prepared, with products ``(B, S, P)`` in the place of the annotations."""
+        """``(B, S, C)``, ``(B, S)`` -> prepared, with products ``(B, S, P)`` in place of the annotations."""
         prepared = prepare(annotations, valid)
         if valid.shape[1] > POSITIONS * (hypotheses - 1):
             return prepared

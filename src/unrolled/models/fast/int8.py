@@ -7,8 +7,8 @@ on the other rows, and a sentence translates the same in every batch:
     y_no = t_n (s_o / L) sum_i q_ni p_oi + b_o
 
 q and p are integers, |q| <= L. A processor with VNNI instructions adds pairs of products in 32 bits (L = 127), others
-in 16, which overflow unless L = 63. oneDNN's product is one of torch's operations for its own compiler, which it does
-not promise to keep: as in `products`, it is tried once, and with it which L is right here.
+in 16, which overflow unless L = 63. oneDNN's product is an operation that torch has for its own compiler and does not
+promise to keep. So, as in `products`, it is tried once, which also shows the right L for this machine.
 """
 
 from functools import cache
@@ -67,7 +67,8 @@ def quantize(weight: Tensor, bias: Tensor | None, rows: int) -> QuantizedProduct
 
 @cache
 def levels() -> int | None:
-    """The greatest L with right products here: the sums of extreme values show it. None: no L is right."""
+    """The greatest L whose products are right on this machine, tried on sums of extreme values; None if there is
+    none."""
     x, weight, bias = torch.ones(2, 64), torch.ones(5, 64), torch.arange(5.0)
     x[1, ::3] = -1
     for count in LEVELS:

@@ -1,5 +1,5 @@
-"""Steps without a hand-written backward pass in bounded memory: what the first ones keep for it is kept, and what the
-others would keep is computed again."""
+"""Steps without a hand-written backward pass, in bounded memory: the first ones keep what it needs, and the others
+compute that again."""
 
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -10,15 +10,15 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
 KEPT_BYTES = 2**29
-"""Kept for the backward pass, at most; the states of all steps come to it."""
+"""The most that is kept for the backward pass, besides the states of all steps."""
 LARGE_BYTES = 2**20
-"""A result of so many bytes, on a CPU, gets a place of its own."""
+"""On a CPU, a result of at least this size gets a place of its own."""
 PLACES = 16
-"""Steps for which places are made at a time."""
+"""Steps for which places are allocated at a time."""
 
 
 class Recomputed:
-    """``step`` of ``model``, whose inputs have the same shapes each time, so that each step keeps as much."""
+    """``step`` of ``model``, whose inputs have the same shapes each time, so that all steps keep equally much."""
 
     def __init__(self, step: Callable[..., Any], model: nn.Module) -> None:
         self._step = step
@@ -40,8 +40,8 @@ class Recomputed:
     def _in_places(self, results: Any, given: set[int]) -> Any:
         """``results`` with large tensors copied to places that were allocated together.
 
-        Where the allocator puts a step's result, in a gap between what the step is about to free, the next step finds
-        no more room, and with pooled attention each step cost four times its memory v.
+        The allocator would put a step's result into a gap between tensors that are about to be freed. The next step
+        then found no room there, and with pooled attention each step cost four times its memory v.
         """
         if isinstance(results, Tensor):
             large = results.nbytes >= LARGE_BYTES and results.device.type == "cpu"
@@ -56,7 +56,7 @@ class Recomputed:
         return copied
 
     def _kept_by(self, inputs: tuple[Any, ...]) -> int:
-        """Bytes that a step keeps besides its inputs and the parameters: found out by a step that is dropped."""
+        """Bytes that a step keeps besides its inputs and the parameters, measured in a step that is discarded."""
         given = {_place(tensor) for tensor in (*self._model.parameters(), *_tensors(inputs))}
         kept = 0
 
@@ -71,11 +71,11 @@ class Recomputed:
 
 
 class _Copied(torch.autograd.Function):
-    """The identity, whose result is in a place that is given."""
+    """The identity, with its result in a given place."""
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, place: Tensor) -> Tensor:
-        # not a view: autograd would have each step's state be a part of all of them
+        # not a view: autograd would treat each step's state as a part of one tensor
         copied = tensor.new_empty(0).set_(place.untyped_storage(), place.storage_offset(), place.shape, place.stride())
         return copied.copy_(tensor)
 

@@ -1,4 +1,4 @@
-"""What a model computes of the previous word alone, computed once for each word that occurs.
+"""What a model computes from the previous word alone, computed once for each word that occurs.
 
 N words, V vocabulary. A search meets few different words, many times: in a text of 1,000 sentences some 2,000.
 """
@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-BYTES = 2**28  # of remembered rows, at most; words beyond are computed each time
+BYTES = 2**28  # of remembered rows, at most; further words are computed each time
 
 
 class Remembered:

@@ -21,15 +21,15 @@ def tanh(x: Tensor) -> Tensor:
 
 
 def product_of_tanh(linear: nn.Linear, x: Tensor) -> Tensor:
-    """W tanh x of a layer without a bias, ``(..., I) -> (..., O)``: where `tanh` is quick 2 W sigma(2 x) - W 1, which
-    saves two passes over x."""
+    """W tanh x of a layer without a bias, ``(..., I) -> (..., O)``: where `quick`, as 2 W sigma(2 x) - W 1, which saves
+    two passes over x."""
     if not quick(linear.weight, x):
         return linear(torch.tanh(x))
     return torch.sub(2 * linear((2 * x).sigmoid_()), linear.weight.sum(dim=1))
 
 
 def quick(weight: Tensor, x: Tensor) -> bool:
-    """Whether products of x with ``weight`` are of float32 or wider, on a CPU, and nothing is to be differentiated."""
+    """Whether products of x with ``weight`` are in float32 or wider, on a CPU, and nothing is to be differentiated."""
     precise = x.dtype.itemsize >= 4 and product_dtype(weight).itemsize >= 4
     return precise and x.device.type == "cpu" and not torch.is_grad_enabled()
 

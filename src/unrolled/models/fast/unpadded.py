@@ -1,4 +1,4 @@
-"""The energies of an additive attention without most of those of padding: for searches on a CPU.
+"""The energies of an additive attention, skipping most of the padding: for searches on a CPU.
 
 B sentences, K hypotheses of each, S source length, A attention size.
 """
@@ -11,17 +11,17 @@ from torch import Tensor, nn
 from unrolled.models.fast.squash import quick
 
 CACHED = 2**18
-"""Numbers that stay in a core's cache from one operation to the next."""
+"""How many numbers stay in a core's cache from one operation to the next."""
 
 
 def energies_of_sums(energy: nn.Linear, queries: Tensor, keys: Tensor, valid: Tensor) -> Tensor:
     """v^T tanh(q_k + y_j) for each hypothesis k of a sentence and each of its positions j, with v ``(1, A)``.
 
-    ``(B K, A)``, ``(B, S, A)``, bool ``(B, S)`` -> ``(B K, S)``. Where only values on a CPU are asked for, some
-    sentences at a time, whose sums stay in the cache, and any finite number where a position is not valid.
+    ``(B K, A)``, ``(B, S, A)``, bool ``(B, S)`` -> ``(B K, S)``. Without gradients on a CPU, takes a few sentences at a
+    time, whose sums stay in the cache, and returns any finite number where a position is not valid.
     """
     x, y = queries.unflatten(0, (keys.shape[0], -1)).unsqueeze(2), keys.unsqueeze(1)
-    # lengths are no part of a graph that is exported
+    # an exported graph does not know lengths
     if not quick(energy.weight, y) or torch.compiler.is_compiling() or keys.shape[1] == 0:
         return energy(torch.tanh(x + y)).flatten(0, 1).squeeze(-1)
     # v^T tanh(q + y) = 2 v^T sigma(2 q + 2 y) - v^T 1, and torch's sigma takes a sixth of its tanh's time
@@ -38,8 +38,8 @@ def energies_of_sums(energy: nn.Linear, queries: Tensor, keys: Tensor, valid: Te
 
 
 def _groups(valid: Tensor, most: int) -> Iterator[tuple[int, int, int]]:
-    """Neighbouring sentences with at most so many positions together, of which the last is the longest sentence's:
-    (first sentence, last + 1, length)."""
+    """Groups of neighbouring sentences, at most ``most`` positions each when cut to their longest sentence: (first
+    sentence, last + 1, length)."""
     ends = valid * torch.arange(1, valid.shape[1] + 1, device=valid.device)
     first = longest = 0
     for number, length in enumerate(ends.amax(dim=1).tolist()):
