@@ -38,7 +38,7 @@ class AttendedPair(NamedTuple):
 
 
 def word_links(pair: AttendedPair) -> Links:
-    """Links from every target word to the source word that it looks at most."""
+    """Links from every target word to the source word that it attends to most."""
     weights = word_weights(pair.weights.numpy(), [*pair.source_words, -1], [*pair.target_words, -1])
     return links_from_weights(weights)
 
@@ -70,7 +70,7 @@ def attend(
             source = ids.source[row, : int(ids.source_lengths[row])].tolist()
             target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
             pieces, text = target_tokenizer.pieces(target), targets[line]
-            # search may join pieces otherwise than the tokenizer would cut the resulting text
+            # the pieces of a search may differ from those that the tokenizer cuts the resulting text into
             words = target_tokenizer.words_of_pieces(text) if isinstance(text, str) else word_index(pieces)[:-1]
             real = (row, slice(len(target)), slice(len(source)))  # without padding
             pairs[line] = AttendedPair(

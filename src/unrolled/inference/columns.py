@@ -1,4 +1,4 @@
-"""Whose figures score.py shows, and in what form."""
+"""The columns of score.py's output, and how they are shown."""
 
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
@@ -10,7 +10,7 @@ from unrolled.text.tokens import SPECIALS, UNK
 
 
 class Column(NamedTuple):
-    """Whose figures are in a column: those of a run, or of several as one."""
+    """The model whose figures are in a column: a run, or several as one."""
 
     name: str
     tokenizer: Tokenizer

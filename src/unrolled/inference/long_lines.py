@@ -8,7 +8,7 @@ from unrolled.text.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
 CHOICES = ("truncate", "refuse")
-LETTERS = 100  # of a token; what is longer is no text
+LETTERS = 100  # of a token; anything longer is no text
 
 
 def shortened(
@@ -16,7 +16,7 @@ def shortened(
 ) -> list[str]:
     """``lines`` with at most ``max_length`` tokens each; ``longer`` is truncate, with a warning, or refuse: UserError.
 
-    where: what to call the line with that number, from 0, such as "standard input:3".
+    where: the name of a line, by its number from 0, such as "standard input:3".
     """
     check_choice("longer", longer, CHOICES)
     short = [line[: LETTERS * max_length] for line in lines]  # before the tokenizer, which may take long over the rest

@@ -16,7 +16,7 @@ Array = NDArray[Any]
 log = logging.getLogger(__name__)
 
 GAP = 1e-7
-"""The most nats per token by which the likelihood may stay below the greatest."""
+"""How far the likelihood may stay below its maximum, in nats per token."""
 ROUNDS = 10_000
 
 
@@ -31,7 +31,8 @@ def mixed(log_probs: Array, weights: Array) -> Array:
 def tune(log_probs: Array) -> Array:
     """The weights ``(M,)`` with the greatest likelihood, from the natural ``log_probs (M, N)`` of a held-out text.
 
-    Tokens with probability 0 by every model do not depend on the weights and are ignored. UserError: all are such.
+    Tokens with probability 0 by every model do not depend on the weights and are ignored. UserError: there are no
+    others.
     """
     greatest = log_probs.max(axis=0)
     possible = greatest > -np.inf

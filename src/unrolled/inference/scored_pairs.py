@@ -1,4 +1,4 @@
-"""A translator's scores of given pairs, some at a time, and files with its attention to them."""
+"""A translator's scores for given pairs, in chunks, and files with its attention."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack

@@ -116,7 +116,7 @@ class TrainedTranslator:
     ) -> list[AttendedPair]:
         """The pieces and attention weights of each pair under forced decoding; targets are text or ids from search.
 
-        inside: with memory and gates. Several members give the mean of their weights only. UserError: members that cut
+        inside: with memory and gates. Several members give only the mean of their weights. UserError: members that cut
         the source differently.
         """
         first = self.members[0].source_tokenizer

@@ -1,7 +1,7 @@
-"""What an attention's memory holds of source words that are translated, or not yet. Letters: those of `AttendedPair`.
+"""What an attention's memory tells about which source words are already translated. Letters: those of `AttendedPair`.
 
 An example is a linked source word j of a pair after target word i. It is translated if none of its links leads to a
-target word after i; its distance is the number of target words since its last link, counted from 1, or until then.
+target word after i; its distance is the number of target words since its last link, or until then, counted from 1.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ class Examples(NamedTuple):
     received: Numbers
     """``(N, 1)``: the sum of the weights that word j has received up to then."""
     place: Numbers
-    """``(N, 4)``: i, j, their difference, the number of source words: what one may guess from without looking."""
+    """``(N, 4)``: i, j, their difference, the number of source words: enough for a guess without the memory."""
     translated: npt.NDArray[np.bool_]
     """``(N,)``"""
     distance: npt.NDArray[np.int64]
@@ -32,7 +32,7 @@ class Examples(NamedTuple):
 
 
 def examples(pair: AttendedPair, links: Links) -> Examples:
-    """All examples of ``pair``, attended with what is inside, whose known ``links`` are between words from 0."""
+    """All examples of ``pair``, attended with ``inside=True``. Known ``links`` are between words from 0."""
     assert pair.memory is not None
     last: dict[int, int] = {}
     for source, target in links:

@@ -42,8 +42,8 @@ def doubly_stochastic(weights: Tensor, counted: Tensor, source_valid: Tensor) ->
 class Supervision:
     """How a translator learns from known alignments.
 
-    source, share: their origin, and how many pairs have them, see `unrolled.data.known_alignments`. replace: in
-    training, they give the contexts. distance: between the model's weights and theirs, added to the loss with factor
+    source, share: their origin, and how many pairs have them, see `unrolled.data.known_alignments`. replace: they give
+    the contexts in training. distance: between the model's weights and theirs, added to the loss with factor
     ``weight``, which is multiplied by ``decay`` after every epoch. UserError: an invalid weight or decay, a choice that
     teaches nothing.
     """

@@ -1,17 +1,17 @@
-"""Python's garbage collector looks less often while a command starts, and not at all when it ends.
+"""Python's garbage collector runs less often while a command starts, and not at all when it ends.
 
-By default it goes through all that a training imports half a dozen times, a tenth of a second each, to find no garbage.
+By default it scans everything a training imports half a dozen times, a tenth of a second each, and finds no garbage.
 """
 
 import atexit
 import gc
 
 _usual: tuple[int, int, int] | None = None
-"""How often it looks where nobody has asked for less."""
+"""The thresholds before `rest`, if it has changed them."""
 
 
 def rest() -> None:
-    """Look every 50,000 objects, unless somebody has taken the collector into their hands."""
+    """Collect every 50,000 objects, unless somebody has set the collector otherwise."""
     global _usual
     if _usual is None and gc.isenabled() and gc.get_freeze_count() == 0:
         _usual = gc.get_threshold()
@@ -20,6 +20,6 @@ def rest() -> None:
 
 
 def wake() -> None:
-    """After `rest`, look as often as usual: a batch's tensors may be garbage."""
+    """After `rest`, collect as often as usual: a batch's tensors may be garbage."""
     if _usual is not None:
         gc.set_threshold(*_usual)

@@ -19,8 +19,8 @@ from unrolled.training.objective import Objective
 class LanguageModeling(Objective):
     """p(sentence): trains and measures a language model on the target side.
 
-    Of a continuous text the state is carried on from batch to batch, its gradient not: truncated backpropagation
-    through time. Training and evaluation carry their own.
+    For continuous text the state, but not its gradient, is carried from batch to batch: truncated backpropagation
+    through time. Training and evaluation each carry their own.
 
     ``gradient_regularization``: the weight of Omega in training, see `gradient_regularization`.
     """
@@ -49,7 +49,7 @@ class LanguageModeling(Objective):
         return loss._replace(objective=loss.objective + self.gradient_regularization * omega)
 
     def rehearse(self, batch: Any) -> None:
-        """See `Objective`: the state that is carried stays too."""
+        """See `Objective`; the carried state does not change either."""
         carried = dict(self._carried)
         super().rehearse(batch)
         self._carried = carried

@@ -1,11 +1,11 @@
-"""Import this before Lightning, and Lightning loads without what nothing here uses, and quietly.
+"""Import this before Lightning: Lightning then loads quietly, without parts that nothing here uses.
 
 Lightning needs ``torchmetrics.Metric`` and ``MetricCollection`` for its annotations. The package's ``__init__`` imports
-all its metrics and, if it happens to be installed, SciPy: a quarter of the start-up time. Here it is run only when some
-other name is requested. So is ``torch._dynamo``, the compiler with SymPy (`postponed_compiler`), and the drawing of
-metrics with matplotlib.
+all its metrics and, if it happens to be installed, SciPy: a quarter of the start-up time. Here it runs only when
+another name is requested. The same goes for ``torch._dynamo``, the compiler with SymPy (`postponed_compiler`), and for
+drawing metrics with matplotlib.
 
-Importing Lightning also lets its loggers say everything; here they keep the levels that a command has given them.
+Importing Lightning also makes its loggers verbose; here they keep the levels that a command has set.
 """
 
 import importlib
@@ -52,7 +52,7 @@ def _import() -> None:
 
 
 def _without_drawing(package: ModuleType) -> None:
-    """torchmetrics asks whether there is matplotlib to draw metrics with, and imports it: let it find none for now."""
+    """torchmetrics imports matplotlib, to draw metrics, if it finds it: let it find none for now."""
     path = Path(package.__path__[0]) / "utilities" / "imports.py"
     spec = spec_from_file_location(ASKS, path)
     assert spec is not None

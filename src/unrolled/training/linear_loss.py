@@ -110,8 +110,8 @@ class _LinearTokenLoss(torch.autograd.Function):
 
 
 def _aligned(like: Tensor, dtype: torch.dtype) -> Tensor:
-    """An empty tensor of the same shape whose rows begin at multiples of 64 bytes: on a CPU the product g^T h of a size
-    such as 650 takes a third longer otherwise."""
+    """An empty tensor of the same shape whose rows begin at multiples of 64 bytes: otherwise, on a CPU, the product g^T
+    h takes a third longer for a size such as 650."""
     size = like.shape[-1]
     step = 64 // dtype.itemsize
     return like.new_empty(*like.shape[:-1], -(-size // step) * step, dtype=dtype)[..., :size]

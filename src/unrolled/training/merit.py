@@ -4,14 +4,14 @@ from collections.abc import Mapping
 
 MERIT = "merit"
 ZERO_BLEU = 1.0
-"""Less is chance: a translator that gives the same frequent words for every sentence has a few hundredths."""
+"""Less is chance: a translator that gives the same frequent words for every sentence scores a few hundredths."""
 
 NONE_RIGHT = 100.0
 """The word error rate of a model that gets no line right."""
 
 
 def merit(figures: Mapping[str, float], *, monitor: str, mode: str) -> float:
-    """The monitored one of a validation's ``figures``, negated if lower is better.
+    """The monitored figure of a validation, negated if lower is better.
 
     While val/bleu is below ``ZERO_BLEU`` it says nothing, and -val/loss, which is less than any BLEU, replaces it.
     While no line is right, the word error rate says nothing either: then a lower loss is better.

@@ -77,7 +77,8 @@ class Objective(lightning.LightningModule):
         return loss.objective / words
 
     def rehearse(self, batch: Any) -> None:
-        """Loss and gradients of a batch as in training, of which nothing remains: no gradient, figure or draw."""
+        """Compute loss and gradients of a batch as in training, and leave no trace: no gradient, figure or random
+        draw."""
         devices = [self.device] if self.device.type == "cuda" else []
         weights = [weight for weight in self.parameters() if weight.requires_grad]
         self.log = lambda *_, **__: None  # type: ignore[method-assign]

@@ -78,7 +78,7 @@ def _compiler() -> Any:
 
 
 def _graph_break(msg: str = "") -> None:
-    """Ends what is being compiled: nothing is."""
+    """A graph break does nothing: nothing is being compiled."""
 
 
 def _disable(fn: Callable[..., Any] | None = None, recursive: bool = True, **options: Any) -> Any:
@@ -106,4 +106,4 @@ class _OfCompiled(type):
 
 
 class _Optimized(metaclass=_OfCompiled):
-    """A compiled module: none, before there is a compiler."""
+    """The class of compiled modules: there are none before there is a compiler."""

@@ -49,7 +49,7 @@ def is_out_of_memory(problem: BaseException) -> bool:
 
 
 def free_memory() -> None:
-    """Give back what nobody holds any more, on the GPU too."""
+    """Give back memory that nothing holds any more, on the GPU too."""
     import torch
 
     gc.collect()

@@ -2,8 +2,8 @@
 
 Lightning would start a child by repeating ``sys.argv``, which under multirun is the whole sweep.
 
-They end with the process that started them, however that ends: each reads a pipe whose other end that one alone has,
-and which the system closes with it.
+They end with the process that started them, however it ends: each reads a pipe whose other end only that process holds,
+and the system closes it with the process.
 """
 
 import logging
@@ -65,7 +65,7 @@ def shared_start(name: str) -> str:
     if not started_from_outside():
         return name
     if "TORCHELASTIC_RUN_ID" in os.environ:  # the processes of torchrun share a store
-        import torch  # takes seconds, which a single process need not wait
+        import torch  # takes seconds, which a single process need not spend
 
         address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
         store = torch.distributed.TCPStore(*address, is_master=False)  # type: ignore[attr-defined]
@@ -90,7 +90,7 @@ def processes(accelerator: str, devices: Any, strategy: str) -> int:
     else:
         wanted = devices if isinstance(devices, int) else len(devices)
     there, what = (gpus, "GPUs") if gpus else (os.cpu_count() or 1, "CPU cores")
-    if wanted > max(there, 1 if gpus else 2):  # two processes on one core are slow, and show how several work
+    if wanted > max(there, 1 if gpus else 2):  # two processes on one core are slow, but show how several work
         raise UserError(f"trainer.devices={devices}: this machine has {there} {what}: give at most {there}")
     if strategy.startswith("ddp"):
         return wanted
@@ -117,7 +117,7 @@ def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
     ours, theirs = os.pipe()  # what they read, and what keeps them reading
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // processes))
     package = str(Path(__file__).resolve().parents[2])  # a script's folder is on its own path, not on its children's
-    added = "" if package in sysconfig.get_paths().values() else package  # an installed one they find themselves
+    added = "" if package in sysconfig.get_paths().values() else package  # they find an installed one themselves
     shared = {
         "PYTHONPATH": os.pathsep.join(filter(None, [added, os.environ.get("PYTHONPATH")])),
         "MASTER_ADDR": "127.0.0.1",
@@ -173,13 +173,13 @@ def _wait(children: list[subprocess.Popen[bytes]]) -> None:
 
 @contextmanager
 def _signals_as_interrupts(received: list[int]) -> Iterator[None]:
-    """Let SIGTERM, and SIGUSR2 if it has a handler, be as Ctrl-C, and be noted in ``received``."""
+    """Treat SIGTERM, and SIGUSR2 if it has a handler, like Ctrl-C, and note them in ``received``."""
 
     def interrupt(number: int, _: Any) -> None:
         received.append(number)
         raise KeyboardInterrupt
 
-    if threading.current_thread() is not threading.main_thread():  # signals are for that one
+    if threading.current_thread() is not threading.main_thread():  # only it can handle signals
         yield
         return
     heard = [signal.SIGTERM] if signal.getsignal(signal.SIGUSR2) == signal.SIG_DFL else [signal.SIGTERM, signal.SIGUSR2]
@@ -192,7 +192,7 @@ def _signals_as_interrupts(received: list[int]) -> Iterator[None]:
 
 
 def end_with_parent() -> None:
-    """Let this process, if `run_ranks` started it, end with the one that did: by SIGTERM, at the latest by SIGKILL."""
+    """Make this process, if `run_ranks` started it, end with its parent: by SIGTERM, at the latest by SIGKILL."""
     pipe = os.environ.pop(PIPE, None)
     if pipe is not None:
         threading.Thread(target=_end_after, args=(int(pipe),), daemon=True).start()

@@ -49,10 +49,10 @@ def run(
 
     ``resume``: start from the last checkpoint in the folder, if there is one.
 
-    ``name`` is the run's in its figures. ``facts`` (model, attention, seed, ...) are copied to results.json. ``status``
-    is ``completed``, ``interrupted``, or, with the last finite validation figures, ``diverged`` or ``pruned`` (by a
-    search); any other error is raised after results.json and the loggers have recorded that the run ``failed``.
-    Preempted is raised too, with ``interrupted``.
+    ``name``: of the run, for its figures. ``facts`` (model, attention, seed, ...) are copied to results.json.
+    ``status`` is ``completed``, ``interrupted``, or, with the last finite validation figures, ``diverged`` or
+    ``pruned`` (by a search); any other error is raised after results.json and the loggers have recorded that the run
+    ``failed``. Preempted is raised too, with ``interrupted``.
     """
     keep_freed_memory()
     if trainer.is_global_zero:

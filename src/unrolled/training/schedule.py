@@ -1,6 +1,6 @@
 """Learning-rate schedules, as Lightning's ``lr_scheduler`` dictionaries. ``steps`` are steps of the optimiser.
 
-``length`` says how many of them the training has unless it stops early; it may be asked after the first.
+``length()`` is how many of them the training has unless it stops early; it may be called after the first.
 """
 
 from collections.abc import Callable
@@ -39,12 +39,12 @@ def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, length
 
 
 def linear_decay(optimizer: Optimizer, *, monitor: str, mode: str, length: Length, steps: int | None) -> Schedule:
-    """Linear from lr to 0 in ``steps`` optimiser steps; None: in all of the training's."""
+    """Linear from lr to 0 in ``steps`` optimiser steps; None: in all steps of the training."""
     if steps is not None:
         _checked(steps)
 
     def factor(step: int) -> float:
-        # nobody may ask for the length before the first step: a resumed loader would start its epoch again
+        # length() must not be called before the first step: a resumed loader would start its epoch again
         return 1.0 if step == 0 else max(0.0, 1 - step / (steps or length()))
 
     return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}

@@ -28,7 +28,7 @@ class Translation(Objective):
     ``gold`` its (sure, possible) links, if they are known. ``hypotheses[split]`` holds the last translations of a
     split, one per line in the file's order, and ``signatures`` sacreBLEU's signatures.
 
-    ``symbols``: of what error rates are, see `error_rates.SYMBOLS`; None for no error rates.
+    ``symbols``: the unit of error rates, see `error_rates.SYMBOLS`; None for no error rates.
 
     ``supervision``: how training learns from known alignments. ``doubly_stochastic``: the weight of that penalty.
     """
@@ -80,7 +80,8 @@ class Translation(Objective):
         self._attention = AttentionCounts()
 
     def loss(self, batch: Batch) -> TokenLoss:
-        """-log p(y_1 ... y_T </s> | x), each word given all previous ones; in training also what teaches attention."""
+        """-log p(y_1 ... y_T </s> | x), each word given all previous ones; in training plus the losses that teach
+        attention."""
         loss, weights = self._forced(batch)
         return self._taught(loss, batch, weights) if self.training else loss
 

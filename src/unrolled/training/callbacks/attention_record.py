@@ -23,8 +23,8 @@ class AttentionRecord(Callback):
     """Adds a snapshot of the first ``sentences`` lines to the record in ``folder`` at every validation and at test.
 
     The page is rewritten each time, so that a run that is interrupted, or still training, has one; W&B gets it at the
-    end. ``name`` is the name of the run. A model that is no translator is ignored. validations: whether at validations
-    too, which costs a training of seconds much of its time.
+    end. ``name`` is the name of the run. A model that is no translator is ignored. validations: whether to record at
+    validations too, which takes much of the time of a short training.
     """
 
     def __init__(self, *, folder: str, name: str, sentences: int, validations: bool = True) -> None:

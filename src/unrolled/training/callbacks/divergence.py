@@ -41,7 +41,7 @@ class StopWhenDiverged(Callback):
     def on_train_batch_end(
         self, trainer: lightning.Trainer, module: Any, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        """Check the loss; on a GPU that of `BEHIND` batches before."""
+        """Check the loss; on a GPU, the loss `BEHIND` batches ago."""
         loss = outputs["loss"]
         if trainer.world_size > 1:  # all processes have to end at the same batch
             loss = trainer.strategy.reduce(loss.detach().clone(), reduce_op="sum")

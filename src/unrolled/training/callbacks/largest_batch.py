@@ -1,4 +1,4 @@
-"""Memory that will not do is missed in the first minute: the largest batches are tried before training begins."""
+"""Tries the largest batches before training begins, so that a lack of memory shows in the first minute."""
 
 import logging
 from typing import Any
@@ -11,13 +11,13 @@ from unrolled.training.process_memory import is_out_of_memory
 
 log = logging.getLogger(__name__)
 
-MOMENTS = 2  # tensors that Adam and its like keep of every weight, from the first update on
+MOMENTS = 2  # tensors that Adam and the like keep for every weight, from the first update on
 
 
 class LargestBatchFirst(Callback):
-    """Loss and gradients of the largest batches before the first update; nothing of it remains, not a random number.
+    """Computes loss and gradients of the largest batches before the first update, and leaves no trace.
 
-    Where memory runs out, here or later, it says in which batch.
+    If memory runs out, here or later, it says in which batch.
     """
 
     def __init__(self) -> None:

@@ -21,7 +21,7 @@ from unrolled.training.translation import Translation
 class Pictures(Callback):
     """Shows the first ``sentences`` lines of validation and test: the model's translations and where it looked.
 
-    ``name`` is that of the run. validations: whether at validations too, not only at the test.
+    ``name`` is that of the run. validations: whether to draw at validations too, not only at the test.
     """
 
     def __init__(self, *, folder: str, sentences: int, name: str = "", validations: bool = True) -> None:

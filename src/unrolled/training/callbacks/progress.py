@@ -38,7 +38,7 @@ class ProgressLine(Callback):
         self._restart(module)
 
     def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
-        """Start it again, if a validation was before, and the pictures that are drawn after it."""
+        """Restart the clock after a validation and the pictures drawn after it."""
         if self._last_time is None:
             self._restart(module)
 

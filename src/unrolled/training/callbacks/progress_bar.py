@@ -26,7 +26,7 @@ ERASE = "\r\x1b[K"
 
 
 class LineAndTable(ProgressBar):
-    """The line never wraps: what has no room in it is omitted."""
+    """The line never wraps: whatever does not fit is omitted."""
 
     def __init__(self, terminal: TextIO | None = None) -> None:
         super().__init__()
@@ -110,7 +110,7 @@ class LineAndTable(ProgressBar):
         self._begun = time.monotonic()
 
     def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
-        """Measure the speed from here, if a validation was before, and the pictures that are drawn after it."""
+        """Measure the speed from here after a validation and the pictures drawn after it."""
         if self._mark is None:
             self._mark = (time.monotonic(), module.target_tokens)
 
@@ -157,7 +157,7 @@ class LineAndTable(ProgressBar):
     def on_validation_batch_start(
         self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int, dataloader_idx: int = 0
     ) -> None:
-        """Know whose batches are counted."""
+        """Note which data set's batches are counted."""
         self.has_dataloader_changed(dataloader_idx)
 
     def on_test_batch_start(
@@ -183,7 +183,7 @@ class LineAndTable(ProgressBar):
 def one_line(parts: tuple[str, ...], share: float, *, width: int, full: str = "━", empty: str = "─") -> str:
     """The first part, a bar with ``share`` of it done, and as many other parts as ``width`` has room for.
 
-    Kept are the first part, then the last, the time left; of the others those that come first.
+    It keeps the first part, then the last (the time left), then the others in order.
     """
     first, *others = [part for part in parts if part]
     kept: list[str] = []

@@ -20,7 +20,7 @@ class Pruned(Exception):
 class EndPoorTrial(Callback):
     """Reports the merit of every validation to a search, and ends training with ``Pruned`` when it says so.
 
-    mode: "max" or "min", as the search judges. In several processes the first one asks for all.
+    mode: "max" or "min", as the search judges. With several processes, the first asks for all.
     """
 
     def __init__(self, *, report: Report, mode: str) -> None:

@@ -1,7 +1,7 @@
 """Checkpoints from which training resumes as if it had not stopped: same weights, same curves, bit by bit on a CPU.
 
-Lightning's hooks are inside a step, and what it restores from there is not always what was. So everything is saved at
-the one place between two batches, before a batch is trained on, and the counters that have already advanced are set
+Lightning's hooks run inside a step, and it does not always restore exactly what was saved there. So everything is saved
+at the one place between two batches, before a batch is trained on, and the counters that have already advanced are set
 back.
 """
 
@@ -63,7 +63,7 @@ class SaveProgress(Callback):
         self._received = None
         try:
             handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)}
-            # a shell makes jobs in the background ignore its Ctrl-C
+            # a shell makes background jobs ignore Ctrl-C
             unheard = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_IGN, signal.SIGUSR2: signal.SIG_DFL}
             self._handlers = {sign: handler for sign, handler in handlers.items() if handler != unheard[sign]}
             for sign in self._handlers:
@@ -179,7 +179,7 @@ def _end(number: int) -> None:
 
 
 def _find_place(trainer: lightning.Trainer, before: Any) -> None:
-    """Go on at the same share of an epoch, where it has other batches now than ``before``: memory had run out."""
+    """Resume at the same share of the epoch if its batches differ from ``before``: memory had run out."""
     batches = trainer.num_training_batches
     if before in (None, batches):
         return

@@ -13,11 +13,11 @@ from unrolled.training.loggers.media import log_speed
 class Speed(Callback):
     """Measures target words without padding per second of training; validation and its decoding are not counted.
 
-    cpu_seconds are those that this process had the processor for, which other programs do not change; NaN if the
-    checkpoint of an older version did not say.
+    cpu_seconds is the processor time of this process, which other programs do not change; NaN after resuming from an
+    older version's checkpoint without it.
 
-    Loggers get the speed since they last did, as often as the other curves; metrics.csv does not, as it is the same
-    whenever a training is repeated.
+    Loggers get the speed since their last point, as often as the other curves. metrics.csv does not: it must be the
+    same whenever a training is repeated.
     """
 
     def __init__(self) -> None:
@@ -43,7 +43,7 @@ class Speed(Callback):
         self._logged = (trainer.global_step, self.seconds, module.target_tokens)
 
     def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
-        """Start it again after a validation and what other callbacks did about it: pictures, checkpoints."""
+        """Restart the clock after a validation and what other callbacks did after it: pictures, checkpoints."""
         self._mark = _now() if self._mark is None else self._mark
 
     def on_train_batch_end(

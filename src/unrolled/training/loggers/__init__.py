@@ -1,1 +1,1 @@
-"""Where curves are logged: always to metrics.csv, besides to Weights & Biases, TensorBoard, MLflow or others."""
+"""Where curves are logged: always to metrics.csv, and also to Weights & Biases, TensorBoard, MLflow or others."""

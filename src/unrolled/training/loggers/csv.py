@@ -13,7 +13,7 @@ from lightning.pytorch.loggers.csv_logs import ExperimentWriter
 from unrolled.files import flush, reading, write_text
 
 Rows = list[dict[str, Any]]
-"""Of each row the values as they are written, by column; "" where a column has none."""
+"""The values of each row as they are written, by column; "" where a column has none."""
 
 
 class CurvesWriter(ExperimentWriter):

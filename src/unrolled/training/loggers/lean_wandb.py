@@ -1,8 +1,9 @@
-"""Weights & Biases imported and started without what nothing here uses: in two thirds of the time.
+"""Imports and starts Weights & Biases without parts that nothing here uses: in two thirds of the time.
 
 W&B's settings are a pydantic model that looks up its own source text for the description of every field, and asks
-Python each time which of all loaded modules it is from: a third of a second, as torch has thousands. And every run
-imports W&B Launch, which starts jobs from queues, to see whether it was given inputs; nobody has without importing it.
+Python each time which of all loaded modules it is from: a third of a second, as torch has thousands. Every run also
+imports W&B Launch, which starts jobs from queues, to see whether it was given inputs; it was not, unless it is imported
+already.
 """
 
 import sys
@@ -33,7 +34,7 @@ def _without_descriptions() -> Iterator[None]:
         from pydantic._internal import _fields
 
         read = _fields._update_fields_from_docstrings
-    except (ImportError, AttributeError):  # another version: as usual
+    except (ImportError, AttributeError):  # another version: import it as usual
         yield
         return
     replaced: Any = _fields

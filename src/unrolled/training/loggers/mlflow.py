@@ -18,7 +18,7 @@ RUN = "mlflow_run.txt"
 
 
 class ContinuedMLflow(MLFlowLogger):
-    """An earlier MLflow run, whose parameters MLflow allows nobody to change."""
+    """An earlier MLflow run, whose parameters MLflow does not allow to be changed."""
 
     @rank_zero_only
     def log_hyperparams(self, params: Any) -> None:
@@ -28,13 +28,13 @@ class ContinuedMLflow(MLFlowLogger):
 def mlflow_logger(*, folder: str, experiment: str, name: str, group: str | None, resume: bool) -> Logger:
     """An MLflow run on the server of MLFLOW_TRACKING_URI, or in ``folder``/mlflow.db where there is none.
 
-    Of several processes only the first has it: all would make the tables of one database at once.
+    Of several processes only the first has it: all would create the tables of one database at once.
     ``resume``: continue the folder's MLflow run, if it has one. UserError: the package is not installed; that run is
     not on this server.
     """
     if getattr(rank_zero_only, "rank", 0) != 0:
         return DummyLogger()
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before the import; a run tells nobody about itself
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # before the import; no run reports on itself
     here = Path(os.path.abspath(folder))
     place = {
         "tracking_uri": os.environ.get("MLFLOW_TRACKING_URI") or f"sqlite:///{here / 'mlflow.db'}",

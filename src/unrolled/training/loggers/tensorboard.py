@@ -16,20 +16,20 @@ EVENTS = "events.out.tfevents"  # .SECOND.HOST.PROCESS.COUNTER
 
 
 class FilesInOrder(TensorBoardLogger):
-    """Each file that it opens has a later second in its name than those before it.
+    """Each file that it opens has a later second in its name than the files before it.
 
-    Lightning's logger opens a new file for the test. Readers take the files in the order of their names, as text, and
-    of one second the tenth would come before the ninth: what was logged first would be dropped as out of date.
+    Lightning's logger opens a new file for the test. Readers sort the files by name, as text, so within a second the
+    tenth would come before the ninth, and earlier points would be dropped as out of date.
     """
 
     @property
     def experiment(self) -> Any:
-        """The writer, opened where it is not."""
+        """The writer, opened if it is not open."""
         closed = self._experiment is None or self._experiment.file_writer is None
         if closed and getattr(rank_zero_only, "rank", 0) == 0:
             names = (path.name.split(".") for path in Path(self.log_dir).glob(f"{EVENTS}.*"))
             later = max((int(name[3]) for name in names if name[3].isdecimal()), default=0) + 1
-            time.sleep(min(max(later - time.time(), 0), 1))  # no longer for a file whose clock was ahead
+            time.sleep(min(max(later - time.time(), 0), 1))  # not longer, even if a file's clock was ahead
         return super().experiment
 
 
@@ -50,7 +50,7 @@ def tensorboard_logger(*, folder: str, resume: bool) -> TensorBoardLogger:
 
 
 def forget_from(step: int, logger: TensorBoardLogger) -> None:
-    """From now on readers omit what was logged of ``step`` and later ones: training resumes before them."""
+    """From now on readers omit points of ``step`` and later ones: training resumes before them."""
     from tensorboard.compat.proto.event_pb2 import Event, SessionLog
 
     writer = logger.experiment._get_file_writer()

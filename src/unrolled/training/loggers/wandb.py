@@ -14,7 +14,7 @@ from unrolled.training.loggers.lean_wandb import import_wandb
 from unrolled.training.loggers.naming import run_name
 from unrolled.training.loggers.wandb_rows import OnceLogger
 
-FLUSHED = 1.0  # seconds after which W&B writes what it was told into its file; a kill takes what came later
+FLUSHED = 1.0  # seconds between W&B's writes to its file; a kill loses what came after the last one
 
 
 def log_samples(logger: WandbLogger, split: str, rows: list[list[str]], images: dict[str, Path], step: int) -> None:
@@ -39,7 +39,7 @@ def log_page(logger: WandbLogger, page: Path, step: int) -> None:
     """Log the page of attention."""
     import wandb
 
-    shown = wandb.Html(str(page), inject=False)  # W&B's own style would be a request
+    shown = wandb.Html(str(page), inject=False)  # W&B's own style would need a request
     logger.experiment.log({"attention/page": shown, "trainer/global_step": step})
 
 
@@ -76,7 +76,7 @@ def wandb_logger(
         log.info("Weights & Biases is offline; `wandb sync %s/wandb/offline-run-*` uploads the run", folder)
     Path(folder).mkdir(parents=True, exist_ok=True)
     wandb = import_wandb()
-    if mode == "offline":  # else W&B would still try to report on itself, and wait for a network that is not there
+    if mode == "offline":  # else W&B would still try to report on itself, and wait for a network that does not exist
         wandb.setup(wandb.Settings(mode="offline"))
     run = wandb.init(
         project=project,

@@ -1,6 +1,6 @@
-"""What Weights & Biases was told of a run: each row once, though training repeats what came after its last checkpoint.
+"""Logs each row to Weights & Biases once, though a resumed training repeats what came after its last checkpoint.
 
-W&B forgets nothing and is told nothing twice: when a run is resumed, the rows in its files are omitted, and rows that a
+W&B cannot forget a row, so none is logged twice: when a run is resumed, the rows in its files are skipped. Rows that a
 kill took from W&B's memory, but not from metrics.csv, are logged again.
 
 A W&B file (.wandb) is a LevelDB log of protocol buffers: blocks of 32 KiB, in which each part of a record has a header
@@ -20,11 +20,11 @@ STEP = "trainer/global_step"
 BLOCK, START, HEADER, FULL, LAST = 32768, 7, struct.Struct("<IHB"), 1, 4
 
 Row = tuple[int, frozenset[str]]
-"""What tells rows apart: the step, and the names of what was logged."""
+"""What identifies a row: the step, and the names of what was logged."""
 
 
 class OnceLogger(WandbLogger):
-    """Omits from what is logged to ``run`` the rows that its earlier pieces in ``folder`` have.
+    """Logs to ``run``, skipping the rows that its earlier pieces in ``folder`` already have.
 
     An offline run has a piece for each time that it was resumed; `wandb sync` puts them together.
     """
@@ -57,7 +57,7 @@ class OnceLogger(WandbLogger):
             self._next = None
 
     def complete(self, curves: Rows) -> None:
-        """Log what of ``curves``, the rows of metrics.csv up to the checkpoint, is missing."""
+        """Log the missing ones of ``curves``, the rows of metrics.csv up to the checkpoint."""
         for row in curves:
             logged: dict[str, Any] = {name: float(value) for name, value in row.items() if value != ""}
             logged[STEP] = int(logged.pop("step"))
