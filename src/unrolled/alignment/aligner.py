@@ -66,10 +66,9 @@ class Aligner:
         The models are trained on these very lines: to align others, add them. Words are taken as written.
         ValueError: more lines on one side than on the other.
 
-        29,000 pairs of 13 words take 7 s of one core and 0.2 GB besides the program, a million 5 minutes and 4 GB: for
-        each pair of lines 4 bytes for every source word times target word and 2,000 for its links, and 60 for every two
-        words that occur together in a pair of lines. That is without `hmm_model`, which takes one or two times as long
-        again.
+        29,000 pairs of 13 words take 7 s on one core and 0.2 GB besides the program; a million take 5 minutes and 4 GB.
+        Each pair of lines needs 4 bytes for every source word times target word and 2,000 for its links, and every two
+        words that occur together in a pair of lines need 60. `hmm_model` takes one or two times as long again.
         """
         if len(sources) != len(targets):
             raise ValueError(f"{len(sources)} source lines and {len(targets)} target lines")

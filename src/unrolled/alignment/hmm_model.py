@@ -36,7 +36,7 @@ class HiddenMarkov:
     p0: float
 
     def transitions(self, n: int) -> Numbers:
-        """p(j | j') of all real words, without the factor 1 - p_0: (n + 1, n), first from before the sentence."""
+        """p(j | j') of all real words, without the factor 1 - p_0: (n + 1, n), row 0 from before the sentence."""
         weights = self.jumps[_places(n)]
         probabilities: Numbers = (1 - UNIFORM) * weights / weights.sum(axis=1, keepdims=True) + UNIFORM / n
         return probabilities
@@ -53,7 +53,7 @@ class JumpExpectation:
 
 
 def start(theta: Numbers, null: Numbers, *, p0: float) -> HiddenMarkov:
-    """Translations that another model has learnt, and jumps of which all are as likely."""
+    """Translations that another model has learnt, and jumps that are all equally likely."""
     return HiddenMarkov(theta, null, np.ones(2 * REACH + 1), p0)
 
 

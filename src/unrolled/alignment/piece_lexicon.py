@@ -18,7 +18,7 @@ from unrolled.alignment.word_pairs import number_words
 
 Ids = NDArray[Any]
 ITERATIONS, TENSION, P0 = 5, 4.0, 0.08
-LEAST = 1e-4  # what is less likely is an accident
+LEAST = 1e-4  # anything less likely is an accident
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from unrolled.errors import UserError, called
 from unrolled.files import reading
 from unrolled.text.sides import SIDES, PerSide
 
-if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read text start without
+if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read text start without them
     import lightning
     from lightning.pytorch.loggers import Logger
     from torch import nn
@@ -33,7 +33,7 @@ if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read t
 
 
 def local_cache() -> str:
-    """The cache of whoever looks at a run, wherever its configuration says that it had been."""
+    """The cache of whoever looks at a run, not the one that its configuration names."""
     return os.path.abspath(os.environ.get("UNROLLED_CACHE", "outputs/cache"))
 
 
@@ -51,7 +51,7 @@ def build_data(config: DictConfig) -> DataModule:
     if "tokenizer" not in config.data.module:
         return instantiate(config.data.module)
     tokenizer = build_tokenizer(config.data.module.tokenizer)
-    others = config.data.module.copy()  # still in its place, which a message names
+    others = config.data.module.copy()  # still in its place, which messages name
     with open_dict(others):
         del others["tokenizer"]
     return instantiate(others, _partial_=True)(tokenizer=tokenizer)
@@ -84,7 +84,7 @@ def build_subject(config: DictConfig) -> Subject:
 
 
 def _without_sizes(config: DictConfig, part: str) -> Any:
-    """The model or attention of ``config``, to be called with what only the data and the model know; None for none."""
+    """The model or attention of ``config``, without the sizes that only data and model know; None for none."""
     node = config[part]
     if "_target_" in node and not node.get("_partial_"):
         raise UserError(f"{part}: its configuration needs the line _partial_: true")
@@ -133,7 +133,7 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
 
 
 def name_kind(config: DictConfig) -> None:
-    """Fill in ``objective.kind`` where a class of one's own says it by its base. UserError: a class with another base.
+    """Fill in ``objective.kind`` for a custom class, from its base class. UserError: a class with another base.
 
     The saved configuration then says it, and commands that read it need not import the class.
     """
@@ -223,7 +223,7 @@ def build_loggers(config: DictConfig, *, resume: bool) -> list[Logger]:
 
 
 def _validation_search(config: DictConfig, vocabulary: Tokenizer) -> Any:
-    """The search of validations; greedy in a run from before there was a choice."""
+    """The search of validations; greedy for a run from before there was a choice."""
     from unrolled.search.settings import Greedy
 
     return build_search(config, vocabulary, "validation_search") if "validation_search" in config else Greedy()
@@ -260,5 +260,5 @@ def build_search(
 
 
 def has_shortlist(search: DictConfig) -> bool:
-    """Whether the configuration of a search describes a shortlist; that of all words does not."""
+    """Whether the configuration of a search describes a shortlist; the one for all words does not."""
     return OmegaConf.select(search, "shortlist.likely") is not None

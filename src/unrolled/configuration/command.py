@@ -32,7 +32,7 @@ from unrolled.training.ranks import end_with_parent, is_first
 
 HELP = {"--help", "-h", "--version"}
 
-# Seconds in which the first of several processes has said a mistake that all make, and has had the others ended
+# Seconds in which the first of several processes reports a mistake that all make, and has the others ended
 SAID = 30.0
 
 # Loggers of libraries, of which only warnings are shown
@@ -101,7 +101,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
 
 
 def _open_streams() -> None:
-    """Closed standard input and standard error, where Python has None, become empty ones."""
+    """Replace closed standard input and standard error, for which Python has None, by empty ones."""
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdin is None:
@@ -115,7 +115,7 @@ def _check_output() -> None:
 
 
 def _trusting(config: DictConfig) -> DictConfig:
-    """``config`` without ``trust``: that is a word of this command alone, and no run folder's configuration has it."""
+    """``config`` without ``trust``: an option of this command alone, which no run folder's configuration has."""
     if "trust" in config:
         with open_dict(config):
             named = config.pop("trust")

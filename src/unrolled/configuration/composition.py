@@ -27,7 +27,7 @@ def options_of(values: Mapping[str, Any]) -> list[str]:
 
 
 def _written(value: Any) -> str:
-    """A value in Hydra's grammar: text always in quotes, so that nothing in it has a meaning."""
+    """A value in Hydra's grammar: text always in quotes, so that nothing in it has a special meaning."""
     if value is None:
         return "null"
     if isinstance(value, bool):
@@ -42,7 +42,7 @@ def _written(value: Any) -> str:
         text = str(value)
         if "\n" in text or "${" in text:
             raise UserError(f"{text!r:.80}: an option's value is one line, without ${{...}}")
-        # of backslashes only those before a quote count, and so they are doubled
+        # only backslashes before a quote are special, so those are doubled
         return "'" + re.sub(r"(\\*)('|$)", lambda match: 2 * match[1] + ("\\'" if match[2] else ""), text) + "'"
     raise UserError(f"{value!r:.80} is no option's value: give text, a number, true or false, a list or a dictionary")
 
@@ -58,7 +58,7 @@ def known(options: Sequence[str], names: Sequence[str], where: str) -> list[str]
 
 @contextmanager
 def one_line() -> Iterator[None]:
-    """UserError instead of what Hydra and OmegaConf raise at a user's mistake; any other error as it is."""
+    """UserError instead of what Hydra and OmegaConf raise at a user's mistake; other errors pass unchanged."""
     try:
         yield
     except UserError:
@@ -88,7 +88,7 @@ def composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
         with one_line():
             with initialize_config_dir(str(CONF), job_name=command, version_base="1.3"):
                 config = compose(command, list(options), return_hydra_config=True)
-            singleton.set_config(config)  # which the name of the run folder asks
+            singleton.set_config(config)  # the name of the run folder depends on it
             with read_write(config.hydra.runtime), open_dict(config.hydra.runtime):
                 config.hydra.runtime.output_dir = os.path.abspath(config.hydra.run.dir)
             singleton.set_config(config)

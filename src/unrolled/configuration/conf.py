@@ -1,4 +1,4 @@
-"""conf/: the choices that this installation offers, a folder a group; packages and the user may offer more."""
+"""conf/: the choices that this installation offers, one folder per group; packages and the user may offer more."""
 
 import logging
 import os
@@ -18,7 +18,7 @@ _TARGET = re.compile(r"^ *_target_: *([\w.]+)", re.MULTILINE)
 
 
 def further() -> Iterator[tuple[str, Path]]:
-    """The folders where a choice is sought that is not ours, each with a name for whose it is."""
+    """The folders searched for choices that are not ours, each with the name of its owner."""
     yield from (("unrolled.conf", folder) for folder in of_packages())
     folder = own_conf()
     if folder is not None:
@@ -28,7 +28,7 @@ def further() -> Iterator[tuple[str, Path]]:
 def of_packages() -> list[Path]:
     """The folders that installed packages add, by an entry point of the group ``unrolled.conf``.
 
-    Its value is such as my_package.conf, for the folder conf/ of that package. No package is imported for it.
+    Its value is a name such as my_package.conf, for the folder conf/ of that package. No package is imported.
     """
     folders = []
     for entry in offered_in("unrolled.conf"):
@@ -66,14 +66,14 @@ def own_conf() -> Path | None:
 
 
 def import_from_here() -> None:
-    """Let what the user's own conf/ names be imported from the folder where it is, after all that is installed."""
+    """Let classes named in the user's own conf/ be imported from the folder it is in, after installed ones."""
     folder = own_conf()
     if folder is not None and str(folder.parent) not in sys.path:
         sys.path.append(str(folder.parent))
 
 
 def warn_of_same_names(choices: Mapping[str, str | None]) -> None:
-    """A line for each choice of which the user's own conf/ has a file too, as ours is taken."""
+    """A line for each choice that the user's own conf/ has too, as ours is taken."""
     folder = own_conf()
     for group, choice in choices.items():
         name = f"{group}/{choice}.yaml"
@@ -82,6 +82,6 @@ def warn_of_same_names(choices: Mapping[str, str | None]) -> None:
 
 
 def targets_of(group: str) -> set[str]:
-    """The classes and functions that the files of a group name, but for the user's own: a run folder may be near it."""
+    """The classes and functions that a group's files name, except the user's own: a run folder may be next to those."""
     files = [file for folder in (CONF, *of_packages()) for file in (folder / group).rglob("*.yaml")]
     return {target for file in files for target in _TARGET.findall(file.read_text(encoding="utf-8"))}

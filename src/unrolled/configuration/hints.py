@@ -99,7 +99,7 @@ def meant(name: str, config: DictConfig) -> str:
 
 
 def _is_there(option: str, known: Collection[str]) -> bool:
-    """Whether a configuration has an option; of a choice, whether it has the group; of hydra's, whether it trains."""
+    """Whether a configuration has an option; for a choice, whether it has the group; for hydra's, whether it trains."""
     if option.startswith("hydra."):
         return "resume" in known
     group, choice, _ = option.partition("=")

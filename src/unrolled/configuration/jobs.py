@@ -34,7 +34,7 @@ def in_sweep() -> bool:
 
 
 _started: list[int] = []
-"""The process in which the user's command began: its id."""
+"""The id of the process in which the user's command began."""
 
 
 def begin_here() -> None:
@@ -96,14 +96,14 @@ def this_job(config: DictConfig) -> Job:
 
 
 def _options(config: dict[str, Any]) -> dict[str, Any]:
-    """Without what the command line named, which says nothing that they do not, and whether it waited for the jobs."""
+    """The options without the command line's words, which add nothing, and without whether it waited for the jobs."""
     kept = {name: value for name, value in config.items() if name != "overrides"}
     sweep = {name: value for name, value in (config.get("sweep") or {}).items() if name != "wait"}
     return kept | {"sweep": sweep}
 
 
 def check_wait(config: DictConfig) -> None:
-    """UserError: jobs that run here are not to be waited for."""
+    """UserError: sweep.wait=false with jobs that run here."""
     if not config.sweep.wait and HydraConfig.get().runtime.choices["hydra/launcher"] != "slurm":
         raise UserError("sweep.wait=false: jobs are submitted by hydra/launcher=slurm alone; give both, or neither")
 
@@ -163,7 +163,7 @@ def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
             value = options.get(name)
             outer = [str(options[other]) for other in WITHIN.get(name, []) if options.get(other) is not None]
             place = Path(str(folder), *outer) if name in WITHIN else Path()
-            leads = "$" in str(value) and "save_dir" in options  # TensorBoard's writer fills variables in
+            leads = "$" in str(value) and "save_dir" in options  # TensorBoard's writer expands variables
             if value is not None and (leads or not _is_inside(place / str(value), folder)):
                 raise UserError(
                     f"{folder}/config.yaml: {path}.{name}={value} leads out of the run folder; if the run is your own,"
@@ -282,12 +282,12 @@ def halved(config: DictConfig) -> DictConfig:
 
 
 def can_be_halved(config: DictConfig) -> bool:
-    """Whether half the token budget would make smaller batches: not of a stream, which has its rows and steps."""
+    """Whether half the token budget would make smaller batches: not for a stream, which has its rows and steps."""
     return config.data.get("max_tokens", 1) > 1 and not config.data.get("stream")
 
 
 def halvings(config: DictConfig) -> Iterator[DictConfig]:
-    """``config``, and what becomes of it each time that it runs out of memory."""
+    """``config``, and what it becomes each time that it runs out of memory."""
     yield config
     while can_be_halved(config):
         config = halved(config)

@@ -38,7 +38,7 @@ Train = Callable[..., dict[str, Any]]
 
 
 class Ended(NamedTuple):
-    """How what was asked for has ended."""
+    """How the requested training ended."""
 
     config: DictConfig
     """Of the run that was trained, wherever it came from."""
@@ -92,8 +92,8 @@ def _lock_of(folder: Path) -> AbstractContextManager[None]:
 def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
     """What ``train`` returns; whenever memory runs out it continues from its last checkpoint with half the budget.
 
-    Then twice as many batches make an update, so that updates are of as many words. One of several processes leaves it
-    to the one that started it. UserError: batches cannot be smaller.
+    An update then takes twice as many batches, so that it has as many words. One of several processes leaves this to
+    the process that started it. UserError: batches cannot be smaller.
     """
     for less in halvings(config):
         try:
@@ -106,7 +106,7 @@ def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resum
         free_memory()
         if can_be_halved(less):
             resume = resume or last_checkpoint(folder) is not None
-            (folder / "results.json").unlink(missing_ok=True)  # that it failed: it continues
+            (folder / "results.json").unlink(missing_ok=True)  # it says failed, but training continues
             log.warning("out of memory: training continues with data.max_tokens=%d", less.data.max_tokens // 2)
     sizes = "data.stream_rows or data.stream_steps" if config.data.get("stream") else "data.max_length"
     raise UserError(f"out of memory, and smaller batches do not help: give a smaller {sizes}, or a smaller model")

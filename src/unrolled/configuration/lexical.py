@@ -21,7 +21,7 @@ FILE, MOST = "lexicon.npz", 50
 
 
 def lexical_shortlist(run: str, node: DictConfig, source: Tokenizer, target: Tokenizer) -> Shortlist:
-    """With ``node.likely`` translations of each source piece and the ``node.frequent`` most frequent pieces.
+    """A shortlist of ``node.likely`` translations per source piece and the ``node.frequent`` most frequent pieces.
 
     UserError: numbers that make no sense, a run without its training text, a damaged lexicon.
     """

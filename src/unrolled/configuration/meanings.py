@@ -21,9 +21,9 @@ from unrolled.configuration.conf import CONF
 from unrolled.errors import shown
 
 OTHERS = re.compile(r"\$\{")
-"""In a value that is made from other options."""
+"""Occurs in a value that is made from other options."""
 COMPUTED = re.compile(r"\$\{hydra:[^{}]*\}")
-"""A value that says what was chosen, and is not given."""
+"""A value that says what was chosen, and is not set by the user."""
 
 
 class Comments(NamedTuple):

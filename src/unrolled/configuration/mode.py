@@ -13,7 +13,7 @@ OTHER_CONF = ("-c", "--c")
 
 @contextmanager
 def mode_seen_in_words() -> Iterator[None]:
-    """To see ``hydra.mode``, Hydra composes everything once more, a tenth of a second: only where it may be set."""
+    """Let Hydra compose everything again to see ``hydra.mode``, a tenth of a second, only where it may be set."""
     from hydra._internal.hydra import Hydra
 
     compose = Hydra.get_mode

@@ -44,7 +44,7 @@ GONE = {
 """Options that a class had and has no more, by its present name."""
 
 NEW: dict[str, dict[str, Any]] = {"training.callbacks.divergence.StopWhenDiverged": {"limit": 10}}
-"""Options that it did not have and needs now, with the values of conf/."""
+"""Options that a class did not have and needs now, with the values of conf/."""
 
 KINDS = {
     "training.translation.Translation": "translation",

@@ -3,7 +3,7 @@
 A slot is a place for a ``_target_`` in the configuration, and what is offered there: classes of the
 project by name, its subclasses of one base, what this installation's conf/ adds to them, what an installed package
 offers by an entry point of the group ``unrolled.<slot>``, and what a package that the user trusts by name defines
-(``trust=my_package``). docs/reliability.md says how to make use of it. The user's own command line is not asked.
+(``trust=my_package``). docs/reliability.md says how to make use of it. The user's own command line is not checked.
 """
 
 import inspect
@@ -30,15 +30,15 @@ def instantiate(node: Any, **options: Any) -> Any:
 
 
 def named(target: str) -> Any:
-    """The class or function of that name, of a configuration that the user wrote."""
+    """The class or function of that name, from a configuration that the user wrote."""
     return hydra.utils.get_object(target)
 
 
 class Slot(NamedTuple):
     """What is offered in one place of a configuration.
 
-    offered: dotted names. base: the dotted name of a class; its subclasses in the same room are offered too,
-    and of other packages only they.
+    offered: dotted names. base: the dotted name of a class; its subclasses in the same room are offered too, and from
+    other packages only subclasses.
     """
 
     name: str
@@ -157,7 +157,7 @@ SLOTS: Mapping[str, Slot] = {
     ),
     "trainer": _slot("trainer", "lightning.", "Trainer"),
 }
-"""Of every place where a run folder's configuration may have a ``_target_``, by dotted path, what is offered there."""
+"""What is offered in every place where a run folder's configuration may have a ``_target_``, by dotted path."""
 
 TARGET, PARTIAL = "_target_", "_partial_"
 DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)+", re.ASCII)
@@ -227,7 +227,7 @@ def check_plain(config: Any, where: str) -> None:
 
 
 def _nodes(node: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Mapping[Any, Any]]]:
-    """All mappings within ``node``, with the way to them."""
+    """All mappings within ``node``, with their paths."""
     if isinstance(node, Mapping):
         yield path, node
         for key, value in node.items():
@@ -319,7 +319,7 @@ def _check_trusted(target: str, package: str, slot: Slot | None, where: str) -> 
 
 
 def _defined(target: str) -> Any:
-    """What a module has under the name, None if there is no such thing. Nothing is called but the module's import."""
+    """The object of that name in its module, None if there is none. Nothing is called except the module's import."""
     module, _, name = target.rpartition(".")
     try:
         return vars(import_module(module)).get(name)

@@ -17,19 +17,19 @@ TRIAL = "UNROLLED_TRIAL"
 STUDY = "unrolled"
 """The name of the study in its storage."""
 PRUNED = "pruned"
-"""What a trial that was ended early has in the storage."""
+"""The mark in the storage of a trial that was ended early."""
 
 
 @dataclass(frozen=True)
 class Trial:
-    """A trial by its number; ``pruner`` is the configuration of what decides."""
+    """A trial by its number; ``pruner`` is the configuration of Optuna's pruner."""
 
     storage: str
     number: int
     pruner: dict[str, Any]
 
     def report(self, validation: int, value: float) -> bool:
-        """Tell the study what the ``validation``-th one gave, and return whether the trial should end."""
+        """Tell the study the value of this validation, and return whether the trial should end."""
         import optuna
 
         study = _study(self.storage, os.getcwd())

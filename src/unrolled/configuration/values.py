@@ -152,7 +152,7 @@ def _rate_of_batch(rate: float, positions: Any, batches: Any) -> float:
 
     It is ``rate`` up to `BATCH` of them, and above that it grows with their square root (Malladi et al. 2022):
     an epoch of larger batches has fewer updates, and less noise in each. A count that is missing or wrong leaves
-    ``rate`` as it is: the checks of ranges name it.
+    ``rate`` as it is: the checks of ranges report it.
     """
     if not all(isinstance(count, int) and count > 0 for count in (positions, batches)):
         return rate

@@ -109,7 +109,7 @@ class Demo:
 
 
 class Lookup:
-    """Lookup tables applied one after the other, and the attention that is right; options: `LookupOptions`."""
+    """Lookup tables applied one after the other, and the right attention; options: `LookupOptions`."""
 
     def __init__(self, **options: object) -> None:
         self._options = LookupOptions(**options)  # type: ignore[arg-type]
@@ -122,10 +122,10 @@ class Lookup:
 def _generated(
     cache: Path, name: str, options: Options, pairs: Callable[[Options], Iterable[tuple[str, Pair]]]
 ) -> dict[str, Files]:
-    """The files of a corpus that the programs and word lists in ``data/NAME`` generate, or of the cache."""
+    """The files that the programs and word lists in ``data/NAME`` generate, from the cache if it has them."""
     key = hashlib.sha256(repr(astuple(options)).encode())  # type: ignore[call-overload]
     programs = [Path(__file__).with_name("generated.py"), *Path(__file__).with_name(name).glob("*.[pt][yx]*")]
-    for program in sorted(programs):  # another program is another corpus
+    for program in sorted(programs):  # a changed program makes another corpus
         key.update(program.read_bytes())
     folder = cache / name / key.hexdigest()[:32]
     keep(folder, lambda partial: write_corpus(partial, pairs(options)))

@@ -1,4 +1,4 @@
-"""What corpora that are generated have in common: pairs of sentences with gold links, and their files."""
+"""What generated corpora have in common: pairs of sentences with gold links, and their files."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack
@@ -8,7 +8,7 @@ from pathlib import Path
 from unrolled.errors import Numbers, UserError, check
 
 SPLITS = ("test", "val", "train")  # in the order in which they are drawn
-PATIENCE = 2000  # draws without a new sentence, after which there are no more
+PATIENCE = 2000  # draws without a new sentence before giving up
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ def distinct_pairs(
 ) -> Iterator[tuple[str, Pair]]:
     """As many pairs for each split as ``sizes`` says, each with its split; no source sentence occurs twice.
 
-    draw: a pair for a split, at random, or None where that gave none. UserError: the corpus ``name`` has fewer; how to
-    ``mend`` it.
+    draw: returns a random pair for a split, or None if it found none. UserError, with how to ``mend`` it: the corpus
+    ``name`` has fewer.
     """
     seen: set[str] = set()
     for split in SPLITS:

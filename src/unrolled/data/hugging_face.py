@@ -1,4 +1,4 @@
-"""Data sets that the package ``datasets`` reads: of the Hugging Face Hub by name, or in a local folder or file."""
+"""Data sets that the package ``datasets`` reads: from the Hugging Face Hub by name, or from a local folder or file."""
 
 import hashlib
 from collections.abc import Iterator, Mapping
@@ -15,9 +15,9 @@ from unrolled.errors import UserError, nearest
 class HuggingFace:
     """A data set with columns of text, numbers or lists of them; a.b is the part b of the column a.
 
-    name: as `datasets.load_dataset` takes it, or a folder that `save_to_disk` wrote. config and revision: of it.
-    train, val, test: the names of its splits, such as train[:90%]. columns: as in `TSV`, by name. feature_separator:
-    between features; a list has them one by one.
+    name: as `datasets.load_dataset` takes it, or a folder that `save_to_disk` wrote. config and revision: of the data
+    set. train, val, test: the names of its splits, such as train[:90%]. columns: as in `TSV`, by name.
+    feature_separator: between features; a list has them one by one.
     """
 
     def __init__(

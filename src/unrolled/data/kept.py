@@ -1,4 +1,4 @@
-"""What the cache keeps in folders, with a SHA256SUMS (as `sha256sum -c` reads it): damage is found and mended."""
+"""Folders of the cache, each with a SHA256SUMS (as `sha256sum -c` reads it): damage is found and repaired."""
 
 import logging
 import secrets
@@ -16,13 +16,13 @@ SUMS = "SHA256SUMS"
 
 
 def keep(folder: Path, make: Callable[[Path], object]) -> None:
-    """Let ``folder`` be what ``make`` writes to the path it is given; it is made again, with a notice, if damaged."""
+    """Fill ``folder`` with what ``make`` writes to the path it is given; again, with a notice, if it is damaged."""
     if is_whole(folder):
         return
     if folder.exists():
         log.warning("%s: damaged, or of an earlier version; it is made again", folder)
         away = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
-        with suppress(FileNotFoundError):  # another process of the run was quicker
+        with suppress(FileNotFoundError):  # another process of the run was faster
             folder.rename(away)
             shutil.rmtree(away) if away.is_dir() else away.unlink()
     with appearing(folder) as partial:

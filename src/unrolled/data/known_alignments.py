@@ -31,8 +31,8 @@ class KnownAlignments:
 
     origin: where training gets its links: "given", from the corpus' own alignment file; "auto", from `Aligner`, which
     aligns the words of the training text; "auto_pieces", likewise, but the pieces that the tokenizers cut it into, such
-    as letters and phones; None: it uses none. share: of the training pairs whose links are used, the others have
-    none; those of a smaller share are among those of a larger one. UserError: another origin, an invalid share.
+    as letters and phones; None: it uses none. share: of the training pairs, whose links are used; a smaller share is a
+    subset of a larger one. UserError: another origin, an invalid share.
     """
 
     def __init__(

@@ -29,7 +29,7 @@ from unrolled.text.tokens import EOS, LONGEST
 
 log = logging.getLogger(__name__)
 
-EVALUATED = 2000  # positions of a batch of validation or test, as translate.py has, where training's are smaller
+EVALUATED = 2000  # positions of a batch of validation or test, as in translate.py, if training's are smaller
 EVALUATION_STEPS = 500  # words of a continuous text that are evaluated at a time
 
 
@@ -236,8 +236,8 @@ class DataModule(lightning.LightningDataModule):
     def _evaluated(self) -> int:
         """Positions of a batch of validation or test.
 
-        Small batches may learn better, but only take longer where nothing is learnt, and without gradients they need
-        less memory. Still in proportion, so that smaller batches help if memory has run out.
+        Small batches may help learning, but in evaluation they only take longer, and without gradients batches need
+        less memory. Still in proportion to training's, so that smaller batches help if memory has run out.
         """
         return max(self._max_tokens, min(EVALUATED, 5 * self._max_tokens))
 

@@ -60,7 +60,7 @@ class TokenBudgetBatches:
         return [order[self._bounds[batch] : self._bounds[batch + 1]] for batch in together[:, self._rank]]
 
     def largest(self) -> list[NDArray[np.intp]]:
-        """Of an epoch, any, the batch with the most positions, and the one with the most pairs of them: attention's."""
+        """The batches of any epoch with the most positions, and with the most pairs of positions, as in attention."""
         order = self._sort(np.arange(len(self._target)))
         rows = np.diff(self._bounds)
         source, target = (np.maximum.reduceat(side, self._bounds[:-1]) for side in self._positions(order))

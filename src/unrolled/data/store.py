@@ -56,7 +56,7 @@ def is_whole(path: Path) -> bool:
 
 
 class TokenStore:
-    """Sentences of token ids, read when asked for."""
+    """Sentences of token ids, read on demand."""
 
     def __init__(self, ids: NDArray[Any], offsets: NDArray[np.int64]) -> None:
         self._ids = ids
@@ -90,7 +90,7 @@ class TokenStore:
         return self._ids[start:stop]
 
     def counts(self, vocabulary_size: int) -> NDArray[np.int64]:
-        """(vocabulary_size,): how often each id comes."""
+        """(vocabulary_size,): how often each id occurs."""
         parts = (self._ids[start : start + COUNTED] for start in range(0, len(self._ids), COUNTED))
         return sum((np.bincount(ids, minlength=vocabulary_size) for ids in parts), np.zeros(vocabulary_size, np.int64))
 

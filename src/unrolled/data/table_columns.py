@@ -12,12 +12,12 @@ from unrolled.text.features import TAB
 Column = int | str
 """A number from 1, or a name."""
 VERSION = 1
-"""Of what `write` makes of a table: part of the cache's key."""
+"""Of the files that `write` makes: part of the cache's key."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Columns:
-    """The columns of each side, one or several; those of a side are joined by a space, and features go on after a tab.
+    """The columns of each side, one or several; those of a side are joined by a space, and features follow after a tab.
 
     UserError: a column that is neither a number from 1 nor a name, a side without one.
     """
@@ -42,7 +42,7 @@ class Columns:
 
     @property
     def named(self) -> bool:
-        """Whether any is given by its name."""
+        """Whether any is given by name."""
         return any(isinstance(column, str) for column in self.all)
 
 

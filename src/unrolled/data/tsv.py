@@ -15,9 +15,9 @@ from unrolled.text.lines import read_lines, sha256
 
 
 class TSV:
-    """A table for each split, plain or gzipped. Where a column has a name, the first line has the names of all.
+    """A table for each split, plain or gzipped. If columns are given by name, the first line has the names of all.
 
-    train, val, test: files, or patterns such as DIR/**/ady_train.tsv that one file fits. columns: ``source``,
+    train, val, test: files, or patterns such as DIR/**/ady_train.tsv that match one file. columns: ``source``,
     ``target`` and ``features``, each a number from 1, a name, or several. feature_separator: between the features of a
     cell. Nothing is quoted: a quotation mark is a letter.
     """
@@ -72,7 +72,7 @@ def _place(column: int | str, names: Sequence[str], path: Path) -> int:
 
 
 def fitting_file(path: str, option: str) -> Path:
-    """The one file that fits a path with * in it; any other path as it is. UserError: none fits, or several."""
+    """The one file that matches a path with * in it; any other path as it is. UserError: no match, or several."""
     if not isinstance(path, str | Path):
         raise UserError(f"{option}={path}: give one file")
     if "*" not in str(path) or Path(path).exists():

@@ -22,20 +22,20 @@ from unrolled.text.tokenizer import SIZES, Tokenizer
 from unrolled.text.tokens import SILENT, SPECIALS, UNK, WORD, split_words
 
 UNITS = {"grapheme": regex.compile(r"\X"), "codepoint": regex.compile(r"(?s:.)")}
-"""What is one character: what a reader sees as one (Unicode Standard Annex 29), or what Unicode numbers."""
+"""What counts as one character: what a reader sees as one (Unicode Standard Annex 29), or a code point."""
 FORMS: dict[str, Literal["NFC", "NFD"] | None] = {"nfc": "NFC", "nfd": "NFD", "identity": None}
-"""Unicode's normal forms: letters with their marks as one code point where there is one, or always apart."""
+"""Unicode's normal forms: letters with their marks as one code point where there is one, or always separate."""
 SPACE = "\u2581"
 """How pieces show a space, as SentencePiece does."""
 REPLACEMENT = "\ufffd"
-"""Unicode's own character for one that is not known."""
+"""Unicode's own character for an unknown one."""
 
 
 class CharacterTokenizer:
-    """Characters, white space among them; one outside the vocabulary becomes <unk>. A blank line has none.
+    """Characters, including white space; one outside the vocabulary becomes <unk>. A blank line has none.
 
-    characters: all but the special ones; the first gets id 4. unit: of `UNITS`. normalization: of `FORMS`, before text
-    is cut. Decoded text is in NFC, but for identity, which changes nothing.
+    characters: all but the special ones; the first gets id 4. unit: one of `UNITS`. normalization: one of `FORMS`,
+    applied before text is cut. Decoded text is in NFC, except with identity, which changes nothing.
     """
 
     FILE = "characters.txt"
@@ -103,7 +103,7 @@ class CharacterTokenizer:
 
 
 def cut(line: str, *, unit: str, normalization: str) -> list[str]:
-    """The characters of ``line``, which joined are its normal form; none of a blank one."""
+    """The characters of ``line``, which joined are its normal form; none for a blank line."""
     if not split_words(line):
         return []
     form = FORMS[normalization]

@@ -81,7 +81,7 @@ class FeatureTokenizer:
 
     @classmethod
     def read(cls, folder: Path, letters: Tokenizer) -> "FeatureTokenizer":
-        """Read what `save` wrote, but for the ``letters``."""
+        """Read what `save` wrote, except the ``letters``."""
         text = (folder / cls.FILE).read_bytes().decode()
         separator, *features = text.removesuffix("\n").split("\n")
         if not (text.endswith("\n") and separator) or len({*features}) < len(features):
@@ -112,7 +112,7 @@ class WithFeatures:
     joint: bool = False  # a target has no features
 
     def train(self, paths: Sequence[Path]) -> Tokenizer:
-        """The tokenizer for the letters, and the features of text files: most frequent first, else in order."""
+        """The tokenizer for the letters, and the features of text files: most frequent first, ties in order."""
         counts: Counter[str] = Counter()
         with TemporaryDirectory() as folder:
             copies = [Path(folder) / f"{number}.txt" for number, _ in enumerate(paths)]

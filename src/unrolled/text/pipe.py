@@ -12,7 +12,7 @@ from unrolled.text.lines import decode_lines
 PAUSE = 0.05
 """Seconds without a further line after which the lines that are there form a chunk."""
 HEARD = 1.0
-"""Seconds after which Ctrl-C is heard at the latest."""
+"""Ctrl-C is noticed within this many seconds."""
 BLOCK = 2**16
 
 
@@ -49,7 +49,7 @@ class Pipe:
         return bool(readable)
 
     def _read(self) -> None:
-        # a signal that comes just before a call that waits, or to another thread, would be heard after the next line
+        # a signal that comes just before a call that waits, or to another thread, would be noticed after the next line
         while self._descriptor is not None and not select.select([self._descriptor], [], [], HEARD)[0]:
             pass
         block = self._stream.read(BLOCK) if self._descriptor is None else os.read(self._descriptor, BLOCK)

@@ -35,7 +35,7 @@ def load_tokenizers(
 ) -> tuple[Tokenizer | None, Tokenizer]:
     """Source (None for monolingual text) and target tokenizer, the same object if they are joint.
 
-    choice: by which they were trained; only a kind of one's own needs it.
+    choice: with which they were trained; only a custom kind needs it.
     """
     choices = (None, None) if choice is None else of_sides(choice)
     source_load, target_load = (getattr(of_side, "load", None) for of_side in choices)

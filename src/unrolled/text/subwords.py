@@ -16,7 +16,7 @@ from unrolled.text.tokens import SILENT, SPECIALS, split_words
 
 JOINER = "@@"
 END = "</w>"  # of a word, in the codes
-VERSION = "#version: 0.2"  # from which on the end of a word is part of its last letter
+VERSION = "#version: 0.2"  # since when the end of a word is part of its last letter
 
 
 class Codes:
@@ -32,7 +32,7 @@ class Codes:
         self._known: dict[str, list[str]] = {}
 
     def cut(self, word: str) -> list[str]:
-        """The pieces of ``word``, with @@ at the end of all but the last. Longer than `LONG_WORD` it is one."""
+        """The pieces of ``word``, with @@ after all but the last. A word longer than `LONG_WORD` is one piece."""
         if len(word) > LONG_WORD:  # every merge would read all of it
             return [word]
         if word not in self._known:
@@ -131,5 +131,5 @@ def read_codes(path: Path) -> Codes:
 
 
 def is_cut(words: Sequence[str]) -> bool:
-    """Whether a vocabulary has pieces that the next one continues."""
+    """Whether a vocabulary has pieces that continue in the next one."""
     return any(word.endswith(JOINER) for word in words if word not in SPECIALS)

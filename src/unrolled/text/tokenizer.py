@@ -77,7 +77,7 @@ class Tokenizer(Protocol):
 class TokenizerChoice(Protocol):
     """What ``tokenizer=`` chooses: how tokenizers are trained. A dataclass, as its repr is part of the cache's key.
 
-    One whose tokenizers are not of this file also has ``load(folder) -> Tokenizer``, the inverse of their ``save``.
+    If its tokenizers are not from this file, it also has ``load(folder) -> Tokenizer``, the inverse of their ``save``.
     """
 
     @property
@@ -225,11 +225,11 @@ def at_spaces(line: str) -> list[str]:
 
 
 Load = Callable[[Path], Tokenizer]
-"""From the folder that `Tokenizer.save` wrote to the tokenizer: of a kind that is not in this file."""
+"""Reads a tokenizer of a kind that is not in this file, from the folder that `Tokenizer.save` wrote."""
 
 
 def load_tokenizer(folder: Path, load: Load | None = None) -> Tokenizer:
-    """The tokenizer in ``folder``, of whichever kind, or by ``load``. UserError if there is none, or a damaged one."""
+    """The tokenizer in ``folder``, of any kind, or read by ``load``. UserError if there is none, or a damaged one."""
     from unrolled.text.features import FeatureTokenizer  # which knows this file
 
     letters = _load(folder, load)
@@ -240,7 +240,7 @@ def load_tokenizer(folder: Path, load: Load | None = None) -> Tokenizer:
 
 
 def _load(folder: Path, load: Load | None) -> Tokenizer:
-    """Without features."""
+    """The tokenizer without its features."""
     from unrolled.text.characters import CharacterTokenizer  # which know this file
     from unrolled.text.subwords import SubwordTokenizer
 
@@ -276,7 +276,7 @@ def train_sentencepiece(
 ) -> SentencePieceTokenizer:
     """Train SentencePiece on ``lines``; the same lines always give the same model.
 
-    Of words of more than ``LONG_WORD`` letters each thousand counts as a word.
+    In words of more than ``LONG_WORD`` letters, each thousand letters count as a word.
 
     kind: "unigram" or "bpe". size: number of ids, lowered with a notice if the text has fewer pieces.
     UserError: text without a character, a size below the number of characters.

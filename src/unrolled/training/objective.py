@@ -77,8 +77,7 @@ class Objective(lightning.LightningModule):
         return loss.objective / words
 
     def rehearse(self, batch: Any) -> None:
-        """Compute loss and gradients of a batch as in training, and leave no trace: no gradient, figure or random
-        draw."""
+        """Compute loss and gradients of a batch as in training, and leave no trace: no gradient, figure or draw."""
         devices = [self.device] if self.device.type == "cuda" else []
         weights = [weight for weight in self.parameters() if weight.requires_grad]
         self.log = lambda *_, **__: None  # type: ignore[method-assign]

@@ -80,8 +80,7 @@ class Translation(Objective):
         self._attention = AttentionCounts()
 
     def loss(self, batch: Batch) -> TokenLoss:
-        """-log p(y_1 ... y_T </s> | x), each word given all previous ones; in training plus the losses that teach
-        attention."""
+        """-log p(y_1 ... y_T </s> | x), each word given all previous ones; in training plus what teaches attention."""
         loss, weights = self._forced(batch)
         return self._taught(loss, batch, weights) if self.training else loss
 

@@ -1,8 +1,8 @@
 """Templates of the demo corpus, and the sentence pairs that they become.
 
 A template is "English | German". A word in braces is a slot: {S}, {S.nom}, {V.past@P}, {S.who:1}. Its letter says what
-is drawn for it, what follows the dot is the form (`forms`), what follows @ is the subject it agrees with (S, if nothing
-does), and the number after a colon, as after a plain word, links it to the words of the other side with that number.
+is drawn for it. After the dot comes the form (`forms`), after @ the subject it agrees with (else S). A number after a
+colon, as after a plain word, links it to the words of the other side with that number.
 
     S P Q S2   persons                         V V2       a verb with an object
     X X2       objects of V (or G, R) and V2   U U2       a verb with a person as its object
@@ -170,7 +170,7 @@ class _Words:
         return self._rng.choice([verb for verb in verbs() if verb.frame == frame and needed <= verb.kinds])
 
     def _kinds(self, name: str) -> frozenset[str]:
-        """What kinds of nouns X or X2 may be: what its verb allows, and V2 too if that has no object of its own."""
+        """The kinds of nouns for X or X2: those its verb allows, and V2 too if that has no object of its own."""
         governing = [self._verbs[verb + name[1:]] for verb in "VGR" if verb + name[1:] in self._verbs]
         if name == "X" and "V2" in self._verbs and "X2" not in self._names:
             governing.append(self._verbs["V2"])

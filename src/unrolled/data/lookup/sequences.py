@@ -1,14 +1,14 @@
 """Lookup-table composition (Liska et al. 2018), and how far a rule learnt on short sequences reaches.
 
-A table is a one-to-one map of binary strings. The source is a string and the tables that are applied to it, the target
-the string and what each table makes of what came before:
+A table is a one-to-one map of binary strings. The source is a string and the tables applied to it; the target is the
+string and what each table makes of the word before:
 
     source  010 t3 t1 .     target  010 111 001     as t3 maps 010 to 111, and t1 maps 111 to 001
 
 Every target word depends on one source word, and on the target word before it: the links say which. Dubois et al.
 (2020) train on a few tables and test on more. Their harder forms, as we read them: ``reversed`` has the string last, so
-that source and target run against each other; ``noisy`` is reversed and has up to ``tables`` tables before a "!", which
-change nothing.
+that source and target run in opposite directions; ``noisy`` is reversed and has up to ``tables`` tables before a "!",
+which change nothing.
 """
 
 import random
@@ -43,7 +43,7 @@ class LookupOptions:
     pairs, validation_pairs, test_pairs: the sizes of the splits. seed: of the tables and the sequences.
     tables: how many there are. bits: of a string. form: "forward", "reversed" or "noisy", see the top of the file.
     min_tables, max_tables: how many are applied in training and validation, equally often each.
-    test_min_tables, test_max_tables: the same of the test set.
+    test_min_tables, test_max_tables: the same for the test set.
     """
 
     pairs: int = 10_000
@@ -66,7 +66,7 @@ class LookupOptions:
 
 
 def invent_tables(options: LookupOptions) -> list[dict[str, str]]:
-    """The tables t1, t2, ...: random one-to-one maps of all strings of so many bits."""
+    """The tables t1, t2, ...: random one-to-one maps of all strings of ``bits`` bits."""
     rng = random.Random(f"{options.seed} tables")
     strings = [format(number, f"0{options.bits}b") for number in range(2**options.bits)]
     return [dict(zip(strings, rng.sample(strings, len(strings)), strict=True)) for _ in range(options.tables)]

@@ -67,8 +67,7 @@ def quantize(weight: Tensor, bias: Tensor | None, rows: int) -> QuantizedProduct
 
 @cache
 def levels() -> int | None:
-    """The greatest L whose products are right on this machine, tried on sums of extreme values; None if there is
-    none."""
+    """The greatest L whose products are right here, tried on sums of extreme values; None if there is none."""
     x, weight, bias = torch.ones(2, 64), torch.ones(5, 64), torch.arange(5.0)
     x[1, ::3] = -1
     for count in LEVELS:
