@@ -39,7 +39,7 @@ def main() -> None:
 
 
 def run(command: str) -> None:
-    """Run the ``command`` with the arguments in sys.argv; where they ask for help, without importing it."""
+    """Run the ``command`` with the arguments in sys.argv; if they ask for help, without importing it."""
     rest()
     from unrolled.configuration.command import HELP, status
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 CLOSE = 0.55
 """The least similarity of a word and a choice that may have been meant: `difflib`'s ratio."""
 INSTALLED, AS_MODULE = "unrolled", "python -m unrolled"
-"""The installed command, as sys.argv[0] has it before the name of what to do."""
+"""The installed command, as sys.argv[0] has it before the name of the command to run."""
 
 
 class UserError(Exception):

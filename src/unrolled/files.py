@@ -148,7 +148,7 @@ def check_regular(path: Path) -> None:
     """UserError if ``path`` exists and is no file: reading a pipe could wait for ever."""
     try:
         mode = path.stat().st_mode
-    except OSError:  # not there: whoever needs it says so
+    except OSError:  # missing: whoever needs it says so
         return
     if not stat.S_ISREG(mode):
         raise UserError(f"{path} is {KINDS.get(stat.S_IFMT(mode), 'no file')}, where a file is due")
@@ -164,6 +164,6 @@ def reading(path: Path, mend: str = "put the run's own file back") -> Iterator[N
         raise
     except OSError as problem:
         raise UserError(f"{path}: cannot be read ({problem.strerror or problem}); {mend}") from problem
-    except Exception as problem:  # what damaged bytes lead to has no end of kinds
+    except Exception as problem:  # damaged bytes lead to errors of any kind
         what = " ".join(f"{type(problem).__name__}: {problem}".split())
         raise UserError(f"{path}: damaged, or not what a run has there ({what:.160}); {mend}") from problem

@@ -13,9 +13,9 @@ Run = str | PathLike[str] | TrainedRun
 
 
 def look(runs: Run | Sequence[Run], output: str | PathLike[str] | None = None) -> Path:
-    """Write the page of where a run looked at every validation, or several side by side; returns its path.
+    """Write the page that shows where a run looked at every validation, or several side by side; returns its path.
 
-    output: the file; None: attention.html in the run folder, of several in the current folder. UserError: a run that
+    output: the file; None: attention.html in the run folder, for several in the current folder. UserError: a run that
     has recorded no attention, runs on different sentences.
     """
     several = list(runs) if isinstance(runs, list | tuple) else [runs]

@@ -34,7 +34,7 @@ def check(*options: str, **more: Any) -> TriedPromises:
 
 
 def rows(config: DictConfig) -> Iterator[Row]:
-    """The rows of `TriedPromises`, as they are found; with ``config.cost`` also of what a training step costs."""
+    """The rows of `TriedPromises`, as they are found; with ``config.cost`` also the cost of a training step."""
     import torch
 
     from unrolled.conformance.cost import baseline, costs
@@ -42,7 +42,7 @@ def rows(config: DictConfig) -> Iterator[Row]:
     from unrolled.conformance.subject import NothingToTry
 
     subject, threads = build_subject(config), torch.get_num_threads()
-    torch.set_num_threads(1)  # tiny tensors are quickest so
+    torch.set_num_threads(1)  # fastest for tiny tensors
     try:
         for outcome in outcomes(subject):
             yield {"promise": outcome.name, "result": RESULTS[outcome.kept], "why": outcome.why}

@@ -22,7 +22,7 @@ Text = Iterable[str] | Iterable[Sequence[str]]
 Lines = tuple[str, ...]
 """(sentence,), or (source, target)."""
 SHARE, MOST = 20, 1000
-"""One in so many is for validation and one for test, but at least 1 and at most so many."""
+"""One in `SHARE` is for validation and one for test, but at least 1 and at most `MOST`."""
 
 
 def write_text_of(data: Text | Mapping[str, Text], options: Sequence[str], cache: Any = None) -> list[str]:
@@ -68,7 +68,7 @@ def split_off(lines: Mapping[str, Sequence[Lines]]) -> dict[str, list[Lines]]:
         )
     if pairs:
         random.Random(1).shuffle(units)
-    # the last units are of test, those before of validation
+    # the last units are for test, those before for validation
     where = dict.fromkeys(units, "train")
     for place, name in enumerate(reversed(missing)):
         where |= dict.fromkeys(units[len(units) - (place + 1) * number : len(units) - place * number], name)

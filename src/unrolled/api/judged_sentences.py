@@ -31,7 +31,7 @@ class TranslatedSentence:
 
     @property
     def alignment(self) -> Links:
-        """{(i, j)}: target word j looks most at source word i, from 0; empty without attention."""
+        """{(i, j)}: target word j attends most to source word i, from 0; empty without attention."""
         return set() if self.attention is None else self.attention.alignment
 
 

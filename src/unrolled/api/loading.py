@@ -26,8 +26,8 @@ def load(
 ) -> TrainedRun:
     """The trained model of a run folder, to be used; of several, an ensemble of translators or a mixture of models.
 
-    options: as of translate.py, or score.py for a language model, such as "ensemble=arithmetic", "search=greedy",
-    "max_tokens=500", "mixture=[0.4,0.6]" (alike if not given). device: auto, cpu, cuda, cuda:1. precision: 32-true,
+    options: of translate.py, or of score.py for a language model, such as "ensemble=arithmetic", "search=greedy",
+    "max_tokens=500", "mixture=[0.4,0.6]" (equal if not given). device: auto, cpu, cuda, cuda:1. precision: 32-true,
     bf16-mixed or 16-mixed. trust: a package of yours, or several, whose classes the run may name. UserError: no run
     folder, translators and language models together, an option that does not exist.
     """

@@ -1,4 +1,4 @@
-"""A translator's figures by source length while the memory of its attention is interfered with."""
+"""A translator's figures by source length while the memory of its attention is tampered with."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -28,7 +28,7 @@ from unrolled.text.table import table
 ALL = "all"
 SHUFFLE = "shuffle"
 INTACT = "intact"
-"""What the rows of the model as it is have for memory."""
+"""What rows of the unchanged model have under memory."""
 TITLES = {"bleu": "BLEU", "word_error_rate": "word error rate, %", "loss": "loss, nats per target token", "aer": "AER"}
 
 
@@ -108,7 +108,7 @@ def shown(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def groups_by_length(lengths: Sequence[int]) -> list[tuple[str, list[int]]]:
-    """Of all lines, and of those with so many words: what to call them, and which they are."""
+    """Names and indices of groups of lines: all of them, then by their number of words."""
     edges = even_edges(lengths, LENGTHS)
     place = np.searchsorted(edges, lengths, side="right") - 1
     groups = [(ALL, list(range(len(lengths))))]

@@ -33,7 +33,7 @@ READ = {"memory": "memory", SHUFFLED: "memory", "received weights": "received", 
 
 
 def memory_probe(translator: TrainedTranslator, first: str, config: DictConfig) -> Records[dict[str, Any]]:
-    """A row for each group of lengths and of distances: the area under the curve of each of `READ`.
+    """A row for each group of lengths and of distances: the area under the ROC curve of each of `READ`.
 
     Probes are fitted to the validation set, and the areas are those of ``config.split``. The rows are also in the run
     folder ``first``, whose data is read, as probe-SPLIT.csv. UserError: several runs, an attention without a memory of

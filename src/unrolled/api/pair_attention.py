@@ -18,7 +18,7 @@ class PairAttention:
 
     weights: ``(T, S)``, float32, rows sum to 1. memory: ``(T, S, A)``, what a recurrent attention remembers at each
     source position after each step; None for an attention without memory. gates: by name ("reset", "update")
-    ``(T, S, A)``, those of the memory's GRU in that step; {} without. Of an ensemble, the mean of the weights alone.
+    ``(T, S, A)``, those of the memory's GRU in that step; {} without. For an ensemble, only the mean of the weights.
     source_words, target_words: the number of the word that each piece belongs to, without </s>.
     """
 
@@ -32,7 +32,7 @@ class PairAttention:
 
     @property
     def alignment(self) -> Links:
-        """{(i, j)}: target word j looks most at source word i, words from 0."""
+        """{(i, j)}: target word j attends most to source word i, words from 0."""
         from unrolled.inference.attended_pairs import AttendedPair, word_links
 
         weights, words = self.weights, (self.source_words, self.target_words)

@@ -24,7 +24,7 @@ class Records(list[T]):
     def to_frame(self) -> Any:
         """A pandas DataFrame with a row for each item. UserError: pandas is not installed."""
         try:
-            from pandas import DataFrame  # not among our dependencies: of those who have it
+            from pandas import DataFrame  # not among our dependencies
         except ImportError as problem:
             raise UserError("to_frame() needs pandas: pip install pandas; or take rows(), dictionaries") from problem
         return DataFrame(self.rows())

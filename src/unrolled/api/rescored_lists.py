@@ -1,4 +1,4 @@
-"""N-best lists that further models score, and the choice by weights, as rescore.py makes it."""
+"""N-best lists scored by further models, and the choice by weights, as in rescore.py."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ class TunedWeights(NamedTuple):
 class RescoredLists:
     """N-best lists whose translations have features: logp, words, and one of each model that scored them.
 
-    lists: of each sentence. sources: the sentences, which translators need. name: what messages call the lists.
+    lists: of each sentence. sources: the sentences, which translators need. name: of the lists in messages.
     """
 
     def __init__(self, lists: Lists, sources: Sequence[str] | None = None, name: str = "lists") -> None:
@@ -44,7 +44,8 @@ class RescoredLists:
         self.name = name
 
     def scored(self, name: str, run: TrainedRun) -> "RescoredLists":
-        """These with the feature ``name``: log p of each translation by ``run``. UserError: it needs the sources."""
+        """The lists with feature ``name``: log p of each translation by ``run``. UserError: it needs the
+        sources."""
         texts = [entry.text for entries in self.lists for entry in entries]
         if not run.translates:
             scores = run.score(texts, context="line")
@@ -76,7 +77,7 @@ class RescoredLists:
         return TunedWeights(best_weights, after, before)
 
     def by(self, weights: Mapping[str, float]) -> "RescoredLists":
-        """These in the order of their scores by ``weights``, best first. UserError: a feature that there is not."""
+        """Each list in the order of its scores by ``weights``, best first. UserError: a feature that there is not."""
         return RescoredLists(rescored(self.lists, weights), self.sources, self.name)
 
     def best(self) -> list[str]:

@@ -88,10 +88,10 @@ class TrainedRun:
         nbest: int | None = None,
         attention: bool = True,
     ) -> str | list[str] | Records[TranslatedSentence] | list[Records[TranslatedSentence]]:
-        """Translations as text, or with ``nbest`` the so many best of each sentence, best first; one for one sentence.
+        """Translations as text, or the ``nbest`` best of each sentence, best first; one for one sentence.
 
         options: of translate.py, such as "search=greedy" or "search.length_normalization.alpha=0.6"; beam_size is
-        search.beam_size. attention: whether hypotheses have theirs, for the cost of decoding them once more. An empty
+        search.beam_size. attention: whether hypotheses have theirs, at the cost of decoding them once more. An empty
         sentence has an empty translation. UserError: a language model, an option that does not exist.
         """
         raise self._not_mine("translates nothing: use score and sample, or load a translator")
@@ -232,7 +232,7 @@ class TrainedRun:
 
     @property
     def name(self) -> str:
-        """A short name: the last part of the folder, of several joined by +."""
+        """A short name: the last part of the folder; several are joined by +."""
         return "+".join(short_names([str(folder) for folder in self.folders]))
 
     def __repr__(self) -> str:
@@ -279,5 +279,5 @@ def same_kind(sentences: Text, targets: Text) -> Literal[True]:
 
 
 def _from_here(folder: Path) -> str:
-    """As short as it can be given to `load`."""
+    """The path as short as `load` accepts it."""
     return str(folder.relative_to(Path.cwd()) if folder.is_relative_to(Path.cwd()) else folder)

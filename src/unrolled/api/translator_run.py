@@ -78,7 +78,7 @@ class TranslatorRun(TrainedRun):
     ) -> list[Records[TranslatedSentence]]:
         """The ``count`` best of each line, best first, by the search of ``settings``, this run's own if None.
 
-        where: what messages call the line with that number, from 0.
+        where: the name of a line in messages, by its number from 0.
         """
         settings = self._settings if settings is None else settings
         translator = self.translator

@@ -65,7 +65,7 @@ def _handlers() -> dict[signal.Signals, Any]:
 
 @contextmanager
 def _log(progress: bool) -> Iterator[None]:
-    """Lines of this package on standard error, as train.py writes them, where nobody else takes them."""
+    """Lines of this package on standard error, as train.py writes them, unless somebody else handles them."""
     import lightning  # noqa: F401  # which sets the level of its loggers when it is imported
 
     ours = logging.getLogger("unrolled")

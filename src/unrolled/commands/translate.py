@@ -53,7 +53,7 @@ def main(config: DictConfig) -> None:
 
 
 def name(done: int, number: int) -> str:
-    """What messages call line ``number`` after ``done`` lines."""
+    """The name in messages of line ``number`` after ``done`` lines."""
     return f"standard input:{done + number + 1}"
 
 

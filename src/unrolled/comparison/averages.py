@@ -17,7 +17,7 @@ from unrolled.runs.folder import Run
 from unrolled.text.lines import read_lines
 
 AVERAGED = ("test/word_error_rate", "test/symbol_error_rate", "test/bleu", "test/chrf")
-"""Of which the mean over data sets says something."""
+"""The figures whose mean over data sets says something."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class System:
         return _spread([run.results.get(measure) for run in self.runs.get(name, {}).values()])
 
     def seeds(self, names: Sequence[str]) -> list[Any]:
-        """Those that every one of the data sets ``names`` has."""
+        """The seeds that all data sets ``names`` have."""
         common = set.intersection(*(set(self.runs.get(name, {})) for name in names))
         return sorted(common, key=lambda seed: -1 if seed is None else seed)
 
@@ -62,7 +62,7 @@ class Averages:
 
     @property
     def measures(self) -> list[Measure]:
-        """Those that every run has."""
+        """The measures that every run has."""
         return [
             measure
             for measure in MEASURES

@@ -1,4 +1,4 @@
-"""How far each system is after as many updates, and as much time, as the baseline took."""
+"""How far each system gets in as many updates, and in as much time, as the baseline took."""
 
 import math
 from collections.abc import Sequence
@@ -11,14 +11,15 @@ from unrolled.runs.folder import Run
 from unrolled.runs.metrics_csv import read_curves
 
 CLOCKS = ("train/cpu_seconds", "train/seconds")
-"""Processor time if all runs have it, which those on a CPU do: other programs do not change it."""
+"""Processor time if all runs have it, as runs on a CPU do: other programs do not change it."""
 
 
 class Budgets(NamedTuple):
     """Means over the runs of a group.
 
-    updates, seconds: of the whole training. end, at_updates, at_time: the best validation of the whole training, of as
-    many updates as the baseline's run with the same seed made, and of the time that it took. What is not known is NaN.
+    updates, seconds: of the whole training. end, at_updates, at_time: the best validation of the whole training, within
+    as many updates as the baseline's run with the same seed made, and within the time that it took. What is not known
+    is NaN.
     """
 
     updates: float
@@ -37,7 +38,7 @@ class Equal(NamedTuple):
 
 
 def equal_budgets(comparison: Comparison) -> Equal | None:
-    """Of the groups that have a seed in common with the baseline; None without a baseline or one common figure.
+    """For the groups that share a seed with the baseline; None without a baseline or a common figure.
 
     A group without curves in its run folders has no row.
     """
@@ -76,7 +77,7 @@ def _budgets(run: Run, baseline: Run, monitor: str, mode: str, clock: str) -> Bu
     seconds, time_limit = _seconds(run, clock), _seconds(baseline, clock)
     in_time = math.nan
     if seconds is not None and time_limit is not None:
-        in_time = _best(curve, time_limit / (seconds / updates), mode)  # an update costs the same all along
+        in_time = _best(curve, time_limit / (seconds / updates), mode)  # all updates cost the same
     end = _best(curve, math.inf, mode)
     return Budgets(updates, math.nan if seconds is None else seconds, end, _best(curve, limit, mode), in_time)
 

@@ -83,9 +83,9 @@ def varied(runs: Sequence[Run]) -> list[str]:
 def _may_explain(other: str, name: str, named: frozenset[str], *, known: bool) -> bool:
     """Whether the option ``name`` may have its value because ``other`` has its own.
 
-    Nothing explains a choice, and only its choice explains what was named when a run began. A choice, or what was
-    named, explains anything else; where it is not known what was named, or an experiment named more, a choice explains
-    only what is inside it. What is built from other options is explained by any.
+    Nothing explains a choice, and an option named when a run began is explained only by the choice of the same name.
+    Choices and named options explain any other option; but if it is not known what was named, or an experiment named
+    more, a choice explains only the options inside it. Any option explains what is built from other options.
     """
     if name.startswith(CHOICE):
         return False

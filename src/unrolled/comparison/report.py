@@ -196,7 +196,7 @@ class Report:
         return {label: of_seeds for label, of_seeds in pairs.items() if label not in untested}
 
     def _differences(self, comparison: Comparison, translated: Translated | None, pairs: Pairs) -> Differences:
-        """Of the groups that were tested."""
+        """The differences of the groups that were tested."""
         if comparison.baseline is None or translated is None or not pairs:
             return {}
         compared = translated.differences(comparison.baseline, samples=self.bootstrap)
@@ -205,7 +205,7 @@ class Report:
     def _interactions(
         self, comparison: Comparison, translated: Translated | None, pairs: Pairs
     ) -> dict[str, Interaction]:
-        """Of the groups that were tested."""
+        """The interactions of the groups that were tested."""
         if self.longer_than is None or comparison.baseline is None or translated is None or not pairs:
             return {}
         by_label = translated.interactions(comparison.baseline, longer_than=self.longer_than, samples=self.bootstrap)
@@ -299,9 +299,9 @@ def _unpaired(groups: Sequence[Group], baseline: Group) -> list[str]:
 
 
 def _untested(groups: Sequence[Group], baseline: Group) -> dict[str, str]:
-    """By label of the groups that have a pair with a run that has learnt nothing, a line that says so.
+    """By label, a line for each group with a pair in which a run has learnt nothing.
 
-    That one of two systems has not learnt is known without a test, and a small p would look like a finding.
+    That one of two systems has not learnt is clear without a test, and a small p would look like a finding.
     """
     others, lines = baseline.by_seed(), {}
     for group in groups:

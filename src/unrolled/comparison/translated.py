@@ -55,7 +55,7 @@ class Translated:
 
     @property
     def lengths(self) -> tuple[str, list[int]]:
-        """Of the sources, and their unit: words, or letters if each is a single word."""
+        """The lengths of the sources, and their unit: words, or letters if each is a single word."""
         if single_words(self.sources):
             return "letters", [len(cut(text_of(line), unit="grapheme", normalization="nfc")) for line in self.sources]
         return "words", [len(line.split()) for line in self.sources]
@@ -108,7 +108,7 @@ class Translated:
         return {label: difference for label, difference in by_label.items() if difference is not None}
 
     def interactions(self, baseline: Group, *, longer_than: int, samples: int) -> dict[str, Interaction]:
-        """By label, whether each group gains more over the baseline on sources longer than that."""
+        """By label, whether each group gains more over the baseline on sources longer than ``longer_than``."""
         chosen = np.array(self.lengths[1]) > longer_than
         statistics = self._statistics(baseline)
         by_label = {

@@ -1,4 +1,4 @@
-"""Promises about what a sentence is told: its own words, whatever is around them."""
+"""Promises about what a sentence depends on: its own words, whatever is around them."""
 
 import torch
 
@@ -35,7 +35,7 @@ def weights_sum_to_one(subject: Subject) -> None:
 
 
 def padding_changes_nothing(subject: Subject) -> None:
-    """Padding gets weight exactly 0, whatever ids are there; more of it changes nothing; no gradient comes of it."""
+    """Padding gets weight exactly 0, whatever ids are there; more of it changes nothing; no gradient comes from it."""
     model = subject.build(seed=34)
     if not isinstance(model, Translator):
         raise NothingToTry("a language model reads no source")

@@ -1,4 +1,4 @@
-"""Sentences to try promises on, the smallest first, and what a model says of them."""
+"""Sentences to try promises on, the smallest first, and what a model predicts for them."""
 
 from collections.abc import Iterable, Sequence
 from types import SimpleNamespace
@@ -60,7 +60,7 @@ def pad(sentences: Sequence[Sequence[int]], length: int | None = None, filler: i
 
 
 def batch_of(sources: Sequence[Sequence[int]], length: int | None = None, filler: int = 0) -> Any:
-    """What ``start`` reads of translators; of language models, as many rows."""
+    """The batch that a translator's ``start`` reads; for language models, as many rows."""
     source, lengths = pad(sources, length, filler)
     return SimpleNamespace(source=source, source_lengths=lengths, target=torch.zeros(len(sources), 1).long())
 

@@ -1,4 +1,4 @@
-"""What a training step costs, next to the same of another model."""
+"""What a training step costs, compared with another model's."""
 
 import time
 from functools import partial
@@ -14,11 +14,11 @@ from unrolled.models.decoder import CGRUDecoder
 BATCH, LENGTH, STEPS, WORDS = 16, 20, 20, 500
 ROUNDS = 3
 SIZE = 64
-"""Of Bahdanau attention, next to one without a size."""
+"""Of Bahdanau attention, if compared with an attention without a size."""
 
 
 class Cost(NamedTuple):
-    """Of a forward and a backward pass."""
+    """The cost of a forward and a backward pass."""
 
     seconds: float
     mebibytes: float
@@ -34,7 +34,7 @@ def baseline(subject: Subject) -> Subject:
 
 
 def costs(subject: Subject, other: Subject) -> tuple[Cost, Cost]:
-    """Of both, taken in turns, the quickest of `ROUNDS`, on the CPU in float32, at their own sizes."""
+    """The costs of both, run in turns, the fastest of `ROUNDS`, on the CPU in float32, at their own sizes."""
     models = [_full(given) for given in (subject, other)]
     seconds: list[list[float]] = [[], []]
     for _ in range(ROUNDS):

@@ -18,9 +18,9 @@ from unrolled.models.translator import Translator
 
 NO_GRADIENT = 1e-12
 SAMPLE = Case((3, 5), 3)
-"""Large enough for every part to act: that nothing changes on less would not show that it never does."""
+"""Large enough for every part to act: no change on a smaller case would prove nothing."""
 UPDATE = Case((2, 3), 2)
-"""The size of what is trained on."""
+"""The case that is trained on."""
 
 
 def gradients_are_right(subject: Subject) -> None:
@@ -168,7 +168,7 @@ def _within(way: tuple[str, ...], build: "partial[Any]") -> Iterator[_Option]:
 
 
 def _others(value: Any) -> Iterator[Any]:
-    """Values that an option may have instead; none for names, whose choices nobody knows."""
+    """Values that an option may have instead; none for names, whose choices are unknown."""
     if isinstance(value, bool):
         yield not value
     elif isinstance(value, int):
@@ -229,7 +229,7 @@ def _everything(subject: Subject, dropout: float) -> list[Tensor]:
 
 
 def resumed_training_is_the_same(subject: Subject) -> None:
-    """Training resumed from a checkpoint, of weights and optimizer, is that which was not interrupted."""
+    """Training resumed from a checkpoint of weights and optimizer equals training without interruption."""
     for half in (1, 2):
         _resumed_after(half, subject)
 

@@ -1,4 +1,4 @@
-"""All promises, in the order in which they are tried, and what became of them."""
+"""All promises, in the order in which they are tried, and their outcomes."""
 
 import traceback
 from collections.abc import Callable, Iterable
@@ -53,7 +53,7 @@ PROMISES: tuple[Promise, ...] = (
 
 
 class Outcome(NamedTuple):
-    """What became of a promise."""
+    """The outcome of a promise."""
 
     promise: Promise
     kept: bool | None

@@ -1,4 +1,4 @@
-"""Promises about search: what it says of a hypothesis, forced decoding and the training loss say too."""
+"""Promises about search: its figures for a hypothesis are those of forced decoding and of the training loss."""
 
 from typing import Any
 

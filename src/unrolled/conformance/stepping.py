@@ -71,7 +71,7 @@ def kernel_equals_step(subject: Subject) -> None:
 
 
 def state_follows_its_hypothesis(subject: Subject) -> None:
-    """State is a nested tuple of tensors, the batch first: reordering it reorders what comes of it."""
+    """State is a nested tuple of tensors, the batch first: reordering it reorders what follows from it."""
     model: Any = subject.build(seed=31)
     for case, index in [(Case((2, 2), 1), [1, 0]), (Case((3, 5, 2), 2), [2, 0, 2, 2])]:
         rows, chosen = len(case.lengths), torch.tensor(index)
@@ -91,7 +91,7 @@ def state_follows_its_hypothesis(subject: Subject) -> None:
 
 
 def _check_hypotheses_of_one_sentence(model: Any) -> None:
-    """In search all hypotheses of a sentence share its part of the state: ``PerSentence`` has a row a sentence."""
+    """In search all hypotheses of a sentence share its part of the state: ``PerSentence`` has one row per sentence."""
     case, beam = Case((2, 3), 1), 3
     tokens = torch.tensor(words([beam * 2], TARGET_WORDS)[0])
     sentences = torch.arange(2)

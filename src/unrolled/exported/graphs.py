@@ -118,7 +118,7 @@ def graphs(model: nn.Module, batch: int = BATCH, length: int = LENGTH) -> Graphs
 
 
 def dynamic_axes(model: nn.Module) -> list[dict[int, str]]:
-    """Of every tensor of the state the axes whose size is not fixed: "batch" or "length"."""
+    """For every tensor of the state, the axes whose size is not fixed: "batch" or "length"."""
     first, *others = (graphs(model, *sizes).state for sizes in ((2, 5), (3, 5), (2, 7)))
     return [
         {

@@ -20,7 +20,7 @@ Direction = tuple[Tensor, Tensor, Tensor]
 class OnnxEncoder(nn.Module):
     """``encoder`` in ONNX: embeddings ``(B, S, E)``, lengths ``(B,)`` -> annotations ``(B, S, C)``, zero at padding.
 
-    It can only be exported. UserError: an encoder that is none of ours.
+    It can only be exported. UserError: an encoder that is not ours.
     """
 
     def __init__(self, encoder: Encoder) -> None:

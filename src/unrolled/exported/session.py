@@ -19,7 +19,7 @@ def has_runtime() -> bool:
 
 
 def largest_difference(model: nn.Module, folder: Path, described: dict[str, Any], words: tuple[int, int]) -> float:
-    """The largest difference of a log-probability between ``model`` and the files in ``folder``, by its size above 1.
+    """The largest difference of a log-probability between ``model`` and ``folder``'s files, relative to sizes above 1.
 
     On three random sentences of 2 to 9 words and single ones, ids below ``words`` of source and target, for some steps.
     """

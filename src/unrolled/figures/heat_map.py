@@ -77,7 +77,7 @@ def alignment_figure(
 
 
 def _scale(axes: Axes, image: AxesImage, *, width: float, height: float) -> None:
-    """The greys of the weights, at the right of a matrix of so many inches."""
+    """The scale of greys, to the right of a matrix of this size in inches."""
     bar = axes.inset_axes((1 + 0.15 / width, 1 - BAR[1] / height, BAR[0] / width, BAR[1] / height))
     axes.figure.colorbar(image, cax=bar, ticks=[0, 0.5, 1])
     bar.tick_params(labelsize=7, length=2, pad=2)

@@ -17,7 +17,7 @@ from unrolled.text.lines import checked_file
 Array = npt.NDArray[np.float64]
 MEND = "give the .npz file that dl4mt or Nematus saved"
 LARGE, RATIO = 2**26, 20
-"""Arrays of more bytes than this must not be so many times as large as the file: weights hardly compress."""
+"""Arrays of more bytes than this must not be this many times as large as the file: weights hardly compress."""
 
 HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 

@@ -60,7 +60,7 @@ TIED = ("Wemb_dec", "ff_logit_W")
 """Absent where Nematus ties the decoder's embeddings with the encoder's, and the output layer with these."""
 
 NO_WEIGHTS = re.compile(r"decoder_c_(tt|att)|zipped_params|history_errs|uidx|adam_.*|special:.*")
-"""What a file may have besides, and is not opened: a constant that the soft-max over positions cancels (c_tt),
+"""What a file may have besides, which is not opened: a constant that the soft-max over positions cancels (c_tt),
 dl4mt's pickled second copy, and the state of the training."""
 MORE = {
     r".*_(lnb|lns|ln_b|ln_s)|.*_gamma\d?": "layer normalisation",
@@ -69,7 +69,7 @@ MORE = {
     r".*_drt_\d+.*": "deep transitions",
     r"(encoder|encoder_r|decoder)_\d+_.*": "several layers",
 }
-"""Parameters of models that ours cannot express, and what these have."""
+"""Parameters of models that ours cannot express, and what such models have."""
 IMPOSSIBLE = -1e4
 """The output bias of <pad> and <s>, which theirs do not have: their probability is exactly 0 in every precision."""
 
@@ -107,7 +107,7 @@ def _check_names(path: Path, names: Iterable[str]) -> None:
 
 
 def is_tied(parameters: dict[str, Array], scale: float) -> bool:
-    """Whether the output layer is the target embeddings; no longer, if it is multiplied by a ``scale`` of its own."""
+    """Whether the output layer is the target embeddings; it is not if multiplied by a ``scale`` of its own."""
     return "ff_logit_W" not in parameters and scale == 1
 
 

@@ -22,7 +22,7 @@ ONLY: dict[str, Any] = {
 }
 """What these options must be where they are given; what is absent has this value."""
 RESCALED = 0.1
-"""From this ``model_version`` on Nematus rescales in training what dropout leaves; before, and in dl4mt, afterwards."""
+"""From this ``model_version`` on, Nematus rescales dropout's output in training; before, like dl4mt, in translation."""
 NEMATUS_DROPOUT = ("dropout_embedding", "dropout_hidden", "dropout_source", "dropout_target")
 
 

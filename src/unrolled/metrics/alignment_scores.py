@@ -70,7 +70,7 @@ def alignment_scores(hypotheses: Iterable[Links], gold: Iterable[tuple[Links, Li
 
 
 def links_from_weights(weights: npt.ArrayLike) -> Links:
-    """Links each target word to the source word that it looks at most, the first if equal. ``weights (T, S)``."""
+    """Links each target word to the source word that it attends to most, the first if equal. ``weights (T, S)``."""
     weights = np.asarray(weights)
     if weights.size == 0:
         return set()

@@ -1,4 +1,4 @@
-"""Properties of attention weights between words: how near to known links, how sharp, and what source they miss.
+"""Properties of attention weights between words: how close to known links, how sharp, and what source they miss.
 
 Letters: S source pieces and T target pieces, both with </s>.
 """
@@ -60,8 +60,8 @@ class AttentionCounts:
         """Figures by name; without known links, no alignment figures.
 
         aer, alignment_precision, alignment_recall: see `AlignmentScores`, with each target word linked to the source
-        word that it looks at most. attention_entropy: nats per target word. unattended: the share of source words that
-        no target word looks at most; words_per_attended: target words for each of the other source words.
+        word that it attends to most. attention_entropy: nats per target word. unattended: the share of source words
+        that no target word attends to most; words_per_attended: target words for each of the other source words.
         """
         scores = self.alignment.scores()
         known = {"aer": scores.aer, "alignment_precision": scores.precision, "alignment_recall": scores.recall}

@@ -2,7 +2,7 @@
 
 The word error rate is the share of lines that differ from their reference, 1 - exact match: a line is one word. The
 symbol error rate is the edit distance (Levenshtein 1966) over the length of the reference, in symbols: phones, which
-white space separates, or letters. Both in percent, from sums that are divided once; equal text in Unicode is equal.
+white space separates, or letters. Both in percent, from sums that are divided once; text is compared in NFC.
 """
 
 import math
@@ -33,7 +33,7 @@ class Errors(NamedTuple):
 
     @property
     def symbol_error_rate(self) -> float:
-        """In percent, above 100 where more is written than there should be; NaN without symbols."""
+        """In percent, above 100 if far too much is written; NaN without symbols."""
         return 100 * self.edits / self.symbols if self.symbols else math.nan
 
 

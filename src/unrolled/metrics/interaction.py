@@ -33,14 +33,14 @@ def interaction(
 ) -> Interaction | None:
     """From the statistics ``(R, N, K)`` of both systems; ``chosen (N,)``; None if all or none of the N are.
 
-    Percentile bootstrap (Efron & Tibshirani 1993): of each system its runs are drawn with replacement, and sentences
-    among the chosen and among the others, the same for both systems. p is twice the smaller share of resamples on one
-    side of 0, at least 2 / (B + 1). A single run tells nothing about other seeds.
+    Percentile bootstrap (Efron & Tibshirani 1993): runs of each system are drawn with replacement, and so are
+    sentences, among the chosen and among the others, the same for both systems. p is twice the smaller share of
+    resamples on one side of 0, at least 2 / (B + 1). A single run tells nothing about other seeds.
     """
     if chosen.all() or not chosen.any():
         return None
     rng = np.random.default_rng(SEED)
-    # of each system the same runs (B, R) for both sides: a seed that is good on both is no interaction
+    # a system has the same runs (B, R) on both sides: a seed that is good on both is no interaction
     drawn_runs = [rng.integers(len(runs), size=(samples, len(runs))) for runs in (baseline, system)]
     gains = []
     for rows in (~chosen, chosen):

@@ -1,4 +1,4 @@
-"""Scores of a text that sums over its lines give: BLEU, and exact match.
+"""Scores of a text that follow from sums over its lines: BLEU and exact match.
 
 The counts of every line are kept, so that groups of lines and resampled lines are scored without reading text again.
 """

@@ -1,4 +1,4 @@
-"""Can a yes or no be read off a vector? Logistic regression, and the area under the ROC curve of what it says.
+"""Can a yes or no be read off a vector? Logistic regression, and the area under the ROC curve of its scores.
 
 Letters: N examples, X features.
 """
@@ -11,7 +11,7 @@ import numpy.typing as npt
 Numbers = npt.NDArray[np.float64]
 
 RIDGE = 1e-4
-"""Of the squared weights of standardised features, against the mean log-likelihood: so that there is one maximum."""
+"""The penalty on squared weights of standardised features, against the mean log-likelihood; it ensures one maximum."""
 STEPS, SMALL = 50, 1e-8
 """Newton's method ends after so many steps, or when none of the weights moves more than this."""
 

@@ -45,7 +45,7 @@ def paired_rates(
 ) -> PairedScores:
     """Macro-averaged error rates in percent, 100/D sum_d (errors of d / total of d), and p-values of their difference.
 
-    baseline, system: errors of each line; totals: what they are out of, the same for both. Lines are drawn, and
+    baseline, system: errors of each line; totals: their denominators, the same for both. Lines are drawn, and
     exchanged between the systems, within each data set. ValueError: different numbers of lines, no data set.
     """
     if not baseline or not all(len({len(a), len(b), len(c)}) == 1 for a, b, c in zip(baseline, system, totals)):

@@ -17,12 +17,12 @@ from unrolled.metrics.line_scores import LineScore
 
 Scores = npt.NDArray[np.float64]
 SEED = 12345
-"""Of resampling; sacreBLEU's."""
+"""Of resampling; the same as sacreBLEU's."""
 LEVEL, POWER = 0.05, 0.8
 
 
 class SystemDifference(NamedTuple):
-    """How much higher a system scores than the baseline, in the mean over its runs, and what that is worth.
+    """How much higher a system scores than the baseline, in the mean over its runs, and how certain that is.
 
     ``lower``, ``upper``: the 95 % confidence interval. ``p``: two-sided. ``detectable``: the smallest true difference
     that so many runs and sentences would show, at p < 0.05, in four of five experiments.
@@ -54,14 +54,14 @@ def difference(
 ) -> SystemDifference | None:
     """From the score of each run ``(R,)``, and its scores on resampled sentences ``(R, B)``; None for a single run.
 
-    A run's score is that of its system, plus what its seed does, plus what these sentences do to the system and to the
-    run. So the mean difference has the variance
+    A run's score is that of its system, plus the effect of its seed, plus the effects of these sentences on the system
+    and on the run. So the mean difference has the variance
 
         V = s^2 (1/R + 1/R') + max(0, V_sentences - V_both),
 
     s^2 the variance between runs, pooled, with R + R' - 2 degrees of freedom; V_sentences that of the difference over
-    resampled sentences; V_both what both of these contain, a run's own response to the sentences. V has the degrees of
-    freedom of Satterthwaite (1946), and the difference over the root of V is taken as Student's t.
+    resampled sentences; V_both the part that both of these contain, a run's own response to the sentences. V has the
+    degrees of freedom of Satterthwaite (1946), and the difference over the root of V is taken as Student's t.
     """
     ours, theirs = len(system), len(baseline)
     if min(ours, theirs) < 2:

@@ -44,7 +44,7 @@ def translation_scores(
 
     check_lengths(hypotheses, references)
     bleu, chrf, ter = bleu_metric(tokenize, lowercase), CHRF(), TER()
-    ter.num_refs = 1  # the signature learns it only by scoring, and TER is scored later
+    ter.num_refs = 1  # the signature gets it only from scoring, and TER is scored later
     return TranslationScores(
         bleu=float(bleu.corpus_score(hypotheses, [references]).score),
         chrf=float(chrf.corpus_score(hypotheses, [references]).score),

@@ -1,4 +1,4 @@
-"""One writer to a run folder: a lock that ends with the process that holds it, and a word on who that is."""
+"""One writer to a run folder: a lock that ends with the process that holds it, and a note of who that is."""
 
 import errno
 import fcntl
@@ -27,8 +27,8 @@ WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP)
 def locked(folder: Path) -> Iterator[None]:
     """Keep other processes from writing to ``folder`` during the block. UserError names the one that does.
 
-    The lock is POSIX's, which NFS has too: the system lets go of it when the process ends, however it ends. On a file
-    system without locks, and for locks that hold on one machine only, the file says who holds it.
+    It is a POSIX lock, which NFS has too: the system releases it when the process ends, however it ends. On a file
+    system without locks, or with locks that hold on one machine only, the file says who holds it.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
@@ -46,13 +46,13 @@ def locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            path.unlink()  # before it is let go of: whoever waits for this very file looks whether it is still there
+            path.unlink()  # before it is released: whoever waits for this very file checks that it is still there
         os.close(descriptor)
 
 
 @contextmanager
 def locked_with_parent(folder: Path) -> Iterator[None]:
-    """As `locked`, in a process that the one which holds the lock has started."""
+    """Like `locked`, in a process that the holder of the lock has started."""
     descriptor = _open(folder / FILE, 1, 1)
     try:
         yield
@@ -61,7 +61,7 @@ def locked_with_parent(folder: Path) -> Iterator[None]:
 
 
 def _open(path: Path, start: int, length: int) -> int:
-    """The file of the lock, of which this process then holds some bytes."""
+    """The lock's open file, ``length`` bytes of which this process then holds."""
     while True:
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         try:

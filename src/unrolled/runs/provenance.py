@@ -34,7 +34,7 @@ def write_provenance(folder: Path, *, fingerprint: dict[str, str], resume: bool 
 
 
 def check_unchanged(folder: Path, names: Mapping[str, Path | str], now: Mapping[str, str]) -> None:
-    """UserError: data or tokenizers are not what the run ``folder`` was trained with until now.
+    """UserError: data or tokenizers are not what the run ``folder`` was trained with so far.
 
     now: their SHA-256, named as in provenance.json; names: what to call each in the message.
     """
@@ -70,7 +70,7 @@ def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:
 
 def _command() -> list[str]:
     program, *arguments = sys.argv
-    if program.startswith((INSTALLED + " ", AS_MODULE + " ")):  # and what to do
+    if program.startswith((INSTALLED + " ", AS_MODULE + " ")):  # and the command's name
         return [*program.split(), *arguments]
     return [sys.executable, program, *arguments]
 

@@ -29,7 +29,7 @@ def read_results(folder: Path) -> dict[str, Any]:
 
 
 def checked(results: Any) -> dict[str, Any]:
-    """``results`` as they are. ValueError: what is no results.json, flat, with facts and figures."""
+    """``results``, unchanged. ValueError: they are no results.json, flat, with facts and figures."""
     if not isinstance(results, dict) or not isinstance(results.get("status"), str | None):
         raise ValueError("these are no results")
     for name, value in results.items():

@@ -88,11 +88,11 @@ def read_weights(path: Path) -> dict[str, Tensor]:
 
 
 FACTS, DIGEST = "unrolled", "sha256"
-"""A file of weights holds facts of itself, JSON under the first name; under the second the `digest` of its tensors."""
+"""A file of weights holds facts about itself, JSON under the first name; its tensors' `digest` is under the second."""
 
 
 def read_facts(path: Path) -> dict[str, str]:
-    """What a file of weights says of itself; nothing if it is not ours, or from before it did."""
+    """The facts in a file of weights; none if it is not ours, or older than these facts."""
     with safe_open(path, "pt") as file:
         return dict(json.loads((file.metadata() or {}).get(FACTS, "{}")))
 
@@ -133,7 +133,7 @@ def load_weights(model: nn.Module, folder: Path, vocabularies: Mapping[str, str]
     """Fill ``model`` from the run ``folder``: its weights.safetensors or, while there are none, its checkpoints.
 
     UserError: no weights, damaged ones, those of another model, or of another vocabulary than ``vocabularies``, which
-    are as in `save_tensors`; a run folder from before weights were written with such facts is taken as it is.
+    are as in `save_tensors`; a run folder older than these facts is taken as it is.
     """
     path = folder / "weights.safetensors"
     expected = written_vocabularies(folder)
@@ -192,7 +192,7 @@ def checkpoint_weights(path: Path) -> dict[str, Tensor]:
 
 
 def _check_kinds(model: nn.Module, weights: Mapping[str, Tensor]) -> None:
-    """ValueError: whole numbers in place of others, or the other way round."""
+    """ValueError: integers in place of floating-point numbers, or the other way round."""
     for name, weight in model.state_dict().items():
         if name in weights and weights[name].is_floating_point() != weight.is_floating_point():
             raise ValueError(f"{name} is {weights[name].dtype}, not {weight.dtype}")
