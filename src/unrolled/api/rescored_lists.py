@@ -44,8 +44,7 @@ class RescoredLists:
         self.name = name
 
     def scored(self, name: str, run: TrainedRun) -> "RescoredLists":
-        """The lists with feature ``name``: log p of each translation by ``run``. UserError: it needs the
-        sources."""
+        """The lists with feature ``name``: log p of each translation by ``run``. UserError: it needs sources."""
         texts = [entry.text for entries in self.lists for entry in entries]
         if not run.translates:
             scores = run.score(texts, context="line")
