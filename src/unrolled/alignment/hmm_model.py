@@ -28,7 +28,7 @@ UNIFORM = 0.2
 
 @dataclass(frozen=True)
 class HiddenMarkov:
-    """p(e, a | f). theta (W), null (V): as of `ibm_model.Model`. jumps (2 REACH + 1): s(-REACH) .. s(REACH)."""
+    """p(e, a | f). theta (W), null (V): as in `ibm_model.Model`. jumps (2 REACH + 1): s(-REACH) .. s(REACH)."""
 
     theta: Numbers
     null: Numbers

@@ -62,7 +62,7 @@ def evaluated(translator: TrainedTranslator, first: str, config: DictConfig) -> 
 
 
 def shown_lines(pictures: int | ListConfig, lines: int) -> list[int]:
-    """The lines to draw, from 0: the first so many, or those numbered, from 1. UserError: one that there is not."""
+    """The lines to draw, from 0: the first ``pictures``, or those numbered, from 1. UserError: no such line."""
     if isinstance(pictures, int):
         return list(range(min(pictures, lines)))
     for line in pictures:

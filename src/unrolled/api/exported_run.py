@@ -17,7 +17,7 @@ CLOSE = 1e-4  # what float32 explains
 
 
 def exported(run_folder: str | None, output: str | PathLike[str]) -> Path:
-    """The folder ``output`` with the ONNX files of a run: docs/export.md. UserError: it cannot be, or is there."""
+    """The folder ``output`` with the ONNX files of a run: docs/export.md. UserError: it cannot be, or was already."""
     import torch
 
     run, model, source, target = load_trained(run_folder)

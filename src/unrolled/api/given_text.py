@@ -29,7 +29,7 @@ def write_text_of(data: Text | Mapping[str, Text], options: Sequence[str], cache
     """The options that choose this text: data=parallel_text data.train=... or data=monolingual_text ...
 
     data: one list, or a dictionary of lists for train, val and test; what is missing is split off train. UserError:
-    what is neither sentences nor pairs, too few of them.
+    neither sentences nor pairs, or too few of them.
     """
     given = {"train": data} if not isinstance(data, Mapping) else dict(data)
     for name in given:

@@ -33,7 +33,7 @@ TITLES = {"bleu": "BLEU", "word_error_rate": "word error rate, %", "loss": "loss
 
 
 def memories_of(chosen: Any) -> list[str]:
-    """The names that ``memory=`` gives: one, several, or all. UserError: one that there is not."""
+    """The names that ``memory=`` gives: one, several, or all. UserError: an unknown name."""
     names = [chosen] if isinstance(chosen, str) else list(chosen)
     if names == [ALL]:
         return list(ABLATIONS)

@@ -76,7 +76,7 @@ class RescoredLists:
         return TunedWeights(best_weights, after, before)
 
     def by(self, weights: Mapping[str, float]) -> "RescoredLists":
-        """Each list in the order of its scores by ``weights``, best first. UserError: a feature that there is not."""
+        """Each list in the order of its scores by ``weights``, best first. UserError: an unknown feature."""
         return RescoredLists(rescored(self.lists, weights), self.sources, self.name)
 
     def best(self) -> list[str]:
@@ -133,7 +133,7 @@ def rescore(
 
 
 def read_lists(file: str | PathLike[str], sources: Sequence[str] | None = None) -> RescoredLists:
-    """The lists in a file that translate.py nbest=N wrote. UserError: what is no such list."""
+    """The lists in a file that translate.py nbest=N wrote. UserError: it is no such list."""
     return RescoredLists(parse_nbest(read_lines(str(file)), str(file)), sources, str(file))
 
 

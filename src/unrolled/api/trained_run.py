@@ -143,9 +143,9 @@ class TrainedRun:
     def evaluate(self, split: str = "test", *options: str, pictures: int | list[int] = 0) -> dict[str, Any]:
         """A translator's figures on its validation or test set, as evaluate.py shows them: BLEU, chrF, TER, AER, ...
 
-        options: of evaluate.py, such as "search.beam_size=10". pictures: heat maps of so many translations, or of the
-        lines with these numbers from 1, are drawn into the run folder. UserError: a language model, text that has
-        changed or is no longer there.
+        options: of evaluate.py, such as "search.beam_size=10". pictures: how many translations, or which lines by
+        numbers from 1, to draw as heat maps into the run folder. UserError: a language model, text that has changed or
+        is no longer there.
         """
         raise self._not_mine("has no such figures: load a translator")
 
@@ -155,7 +155,7 @@ class TrainedRun:
         """A translator's figures by source length without its attention's memory, and with a spoiled one.
 
         memory: zero, freeze, shuffle, lag, several of them, or all; see `unrolled.models.ablation`. The first rows are
-        those of the model as it is. UserError: a language model, an attention that carries no memory.
+        those of the unchanged model. UserError: a language model, an attention that carries no memory.
         """
         raise self._not_mine("has no attention: load a translator")
 

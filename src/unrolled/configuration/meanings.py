@@ -138,7 +138,7 @@ def composed(command: str, overrides: Sequence[str]) -> Iterator[tuple[ConfigLoa
 
 
 def meanings(command: str, overrides: Sequence[str]) -> Meanings:
-    """The options of ``command`` with those ``overrides``, and what they mean. Hydra's errors: none such."""
+    """The options of ``command`` with those ``overrides``, and what they mean. Hydra's errors: unknown names."""
     with composed(command, overrides) as (loader, config):
         defaults = loader.compute_defaults_list(command, list(overrides), RunMode.RUN).defaults
         said: dict[str, str] = {}

@@ -114,8 +114,8 @@ def _changed(text: str) -> str | None:
 
 
 def _of_an_experiment(called: str, option: str) -> str | None:
-    """The message for an ``option`` of an experiment that was set for another choice than the one on the command line,
-    which is what is ``called``."""
+    """The message for an ``option`` that an experiment sets for another choice than the one on the command line, whose
+    class is ``called`` so."""
     from unrolled.configuration.conf import CONF  # which imports this module
 
     given = [override.partition("=") for override in HydraConfig.get().overrides.task]

@@ -83,7 +83,7 @@ class Only:
 
 
 class HowManyOrWhich:
-    """The first so many lines, or those with these numbers."""
+    """How many of the first lines, or the lines with these numbers."""
 
     def __contains__(self, value: object) -> bool:
         return value in WHOLE or (isinstance(value, ListConfig) and all(line in POSITIVE_WHOLE for line in value))

@@ -169,7 +169,7 @@ _trusted: list[str] = []
 def trust(packages: str | Iterable[str] | None) -> None:
     """From now on, in this process, run folders may name what is defined in ``packages``, and in no others.
 
-    UserError: what is no name of a package, Python's own library, this project.
+    UserError: no name of a package, or the name of Python's own library or of this project.
     """
     names = packages.split(",") if isinstance(packages, str) else list(packages or [])
     for name in names:
@@ -307,7 +307,7 @@ def _is_registered(target: str, slot: Slot) -> bool:
 
 
 def _check_trusted(target: str, package: str, slot: Slot | None, where: str) -> None:
-    """UserError: what is not defined in ``package``, or is no subclass of the slot's base."""
+    """UserError: not defined in ``package``, or no subclass of the slot's base."""
     offered = _defined(target)
     home = getattr(offered, "__module__", None)
     if not callable(offered) or not (home == package or str(home).startswith(f"{package}.")):

@@ -15,7 +15,7 @@ TOLERANCE = 1e-10
 
 
 class Case(NamedTuple):
-    """Sources of so many words, and targets of so many steps, as ids from 4."""
+    """Sources of these numbers of words, and targets of this many steps, as ids from 4."""
 
     lengths: tuple[int, ...]
     steps: int

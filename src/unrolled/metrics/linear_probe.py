@@ -13,7 +13,7 @@ Numbers = npt.NDArray[np.float64]
 RIDGE = 1e-4
 """The penalty on squared weights of standardised features, against the mean log-likelihood; it ensures one maximum."""
 STEPS, SMALL = 50, 1e-8
-"""Newton's method ends after so many steps, or when none of the weights moves more than this."""
+"""Newton's method ends after this many steps, or when no weight moves more than this."""
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ class SystemDifference(NamedTuple):
     """How much higher a system scores than the baseline, in the mean over its runs, and how certain that is.
 
     ``lower``, ``upper``: the 95 % confidence interval. ``p``: two-sided. ``detectable``: the smallest true difference
-    that so many runs and sentences would show, at p < 0.05, in four of five experiments.
+    that this many runs and sentences would show, at p < 0.05, in four of five experiments.
     """
 
     difference: float

@@ -129,6 +129,6 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 def _named(overrides: Any) -> frozenset[str] | None:
-    """[model=cgru, +a.b=1] -> model, a.b; None for what is no list of words."""
+    """[model=cgru, +a.b=1] -> model, a.b; None for anything but a list of words."""
     words = [str(word) for word in overrides] if isinstance(overrides, list) else []
     return frozenset(word.partition("=")[0].lstrip("+~").replace("/", ".") for word in words if "=" in word) or None

@@ -74,7 +74,7 @@ def _kinds(weights: Mapping[str, Tensor]) -> dict[str, tuple[Any, ...]]:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The tensors of a file. UserError: a missing or damaged file, weights that are no numbers."""
+    """The tensors of a file. UserError: a missing or damaged file, NaN weights."""
     if not path.exists():
         raise UserError(f"{path}: there is no such file; put the run's own file back")
     with reading(path):
@@ -182,7 +182,7 @@ def written_vocabularies(folder: Path) -> dict[str, str]:
 
 
 def checkpoint_weights(path: Path) -> dict[str, Tensor]:
-    """The model's weights in a checkpoint. UserError: a damaged one, weights that are no numbers."""
+    """The model's weights in a checkpoint. UserError: a damaged one, NaN weights."""
     with reading(path):
         state = torch.load(path, map_location="cpu", weights_only=True)["state_dict"]
         weights: dict[str, Tensor] = {key.removeprefix("model."): value for key, value in state.items()}

@@ -36,7 +36,7 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
 
 
 def checked_file(path: str | Path) -> Path:
-    """``path``, which is a file. UserError that says what it is instead."""
+    """``path``, checked to be a file. UserError: what it is instead."""
     path = Path(path)
     try:
         mode = path.stat().st_mode

@@ -42,7 +42,7 @@ class Verb:
 
     frame: what it governs: "transitive", "person", "gift", "reading", "intransitive", "saying" or "trying".
     kinds: of the nouns that may be its object. english: base, third person, past, participle. particle: the English
-    word after each of them, or "". prefix: the German one that comes off, or "".
+    word after each of them, or "". prefix: the separable German one, or "".
     """
 
     frame: str

@@ -126,7 +126,7 @@ class GRUResetBeforeKernel(CellKernel):
 class GRUResetAfterKernel(CellKernel):
     """r, z = sigma(x_rz + U_rz s), n = tanh(x_n + r * m) with m = U s, s' = (1 - z) n + z s.
 
-    Inputs: U_r, U_z, U ``(3D, D)`` and, as nn.GRU has it, a bias ``(3D,)`` of these products.
+    Inputs: U_r, U_z, U ``(3D, D)`` and, as in nn.GRU, a bias ``(3D,)`` of these products.
     Kept: r, z, m ``(T, B, 3D)`` and n ``(T, B, D)``.
     """
 

@@ -57,7 +57,7 @@ class QuantizedProduct:
 
 
 def quantize(weight: Tensor, bias: Tensor | None, rows: int) -> QuantizedProduct | None:
-    """W ``(O, I)`` for products of 8-bit integers with about ``rows`` rows; None where there are none."""
+    """W ``(O, I)`` for products of 8-bit integers with about ``rows`` rows; None where they are not available."""
     plain = type(weight) in (Tensor, nn.Parameter) and weight.dtype == torch.float32
     if not plain or weight.device.type != "cpu" or not torch.backends.mkldnn.enabled or weight.isnan().any():
         return None
