@@ -114,8 +114,8 @@ def _changed(text: str) -> str | None:
 
 
 def _of_an_experiment(called: str, option: str) -> str | None:
-    """The message for an ``option`` that an experiment sets for another choice than the one on the command line, whose
-    class is ``called`` so."""
+    """The message for an ``option`` that an experiment sets for another choice than the one on the command line;
+    ``called``: the class of the latter."""
     from unrolled.configuration.conf import CONF  # which imports this module
 
     given = [override.partition("=") for override in HydraConfig.get().overrides.task]
