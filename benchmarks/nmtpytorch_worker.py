@@ -21,8 +21,6 @@ pictures.ImageEncoder = None  # takes no part
 from nmtpytorch.layers import ConditionalDecoder, TextEncoder
 from nmtpytorch.optimizer import Optimizer
 
-PAD, BOS, EOS = 0, 1, 2
-
 
 class Translator(torch.nn.Module):
     """Encoder, decoder and loss, put together as ``nmtpytorch.models.NMT`` does by default."""
@@ -46,6 +44,7 @@ class Translator(torch.nn.Module):
         )
 
     def forward(self, source: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """Ids ``(S, B)`` and ``(T, B)`` with <s>, both with </s> -> nats per target token."""
         loss = self.dec({"source": self.enc(source)}, target)["loss"]
         return loss / torch.nonzero(target[1:]).shape[0]
 
@@ -65,7 +64,7 @@ class Once(torch.nn.Module):
 
 
 def padded(rows: list[list[int]]) -> torch.Tensor:
-    """Position by sentence, as it has them."""
+    """``(length, B)``, the order that nmtpytorch uses."""
     return torch.nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows])
 
 

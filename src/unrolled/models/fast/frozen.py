@@ -18,7 +18,7 @@ ROWS = 64
 
 @contextmanager
 def frozen(models: Iterable[nn.Module], *, int8: bool = False) -> Iterator[None]:
-    """In this context, the linear layers of ``models`` keep the weights and autocast's dtype of its beginning.
+    """In this context, the linear layers of ``models`` keep the weights and autocast dtype they have on entry.
 
     So do the products with previous words, in models that have ``of_words``. ``int8``: products of 8-bit integers, if
     weights are float32 and this machine has them. Layers that are already frozen stay as they are. For use without
