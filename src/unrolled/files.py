@@ -35,7 +35,7 @@ def appearing(path: Path) -> Iterator[Path]:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, NotADirectoryError, PermissionError) as problem:
-            raise UserError(f"{path.parent}: cannot be made ({problem.strerror}); give another folder") from problem
+            raise UserError(f"{path.parent}: cannot be created ({problem.strerror}); give another folder") from problem
         yield partial
         _flush(partial)
         if partial.is_file():
@@ -151,11 +151,11 @@ def check_regular(path: Path) -> None:
     except OSError:  # missing: whoever needs it says so
         return
     if not stat.S_ISREG(mode):
-        raise UserError(f"{path} is {KINDS.get(stat.S_IFMT(mode), 'no file')}, where a file is due")
+        raise UserError(f"{path} is {KINDS.get(stat.S_IFMT(mode), 'no file')}, where a file should be")
 
 
 @contextmanager
-def reading(path: Path, mend: str = "put the run's own file back") -> Iterator[None]:
+def reading(path: Path, mend: str = "restore the run's own file") -> Iterator[None]:
     """UserError instead of a parser's error if the content of ``path`` is not what the block expects."""
     check_regular(path)
     try:
@@ -166,4 +166,4 @@ def reading(path: Path, mend: str = "put the run's own file back") -> Iterator[N
         raise UserError(f"{path}: cannot be read ({problem.strerror or problem}); {mend}") from problem
     except Exception as problem:  # damaged bytes lead to errors of any kind
         what = " ".join(f"{type(problem).__name__}: {problem}".split())
-        raise UserError(f"{path}: damaged, or not what a run has there ({what:.160}); {mend}") from problem
+        raise UserError(f"{path}: damaged, or not the file that a run has there ({what:.160}); {mend}") from problem

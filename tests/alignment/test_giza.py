@@ -52,8 +52,8 @@ def test_what_is_written_is_read_back(generated, generating, data):
         ({2: "the ({ 1 })"}, ":3: 'the ({ 1 })' is not like NULL"),
         ({2: "NULL ({ }) the ({ 1 "}, ":3: "),
         ({2: "NULL ({ }) the ({ 4 }) "}, ":3: ({ 4 }) is beyond the 3 words"),
-        ({3: "er geht nicht"}, ":4: 'er geht nicht' is not the head"),
-        ({3: HEAD.format(1)}, "sentence pair (2) is missing, or another is there twice"),
+        ({3: "er geht nicht"}, ":4: 'er geht nicht' is not how GIZA++ begins"),
+        ({3: HEAD.format(1)}, "sentence pair (2) is missing, or another occurs twice"),
     ],
 )
 def test_what_is_no_such_file_is_refused_with_its_line(change, said, tmp_path):

@@ -38,9 +38,12 @@ def test_lists_are_rescored_tuned_and_chosen_as_by_the_command(trained, language
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda run: unrolled.rescore([], {}), "a sentence has no translation"),
-        (lambda run: unrolled.rescore([["a"]], {}), "'a' is no translation"),
-        (lambda run: unrolled.rescore(run.translate(["a"], nbest=1), {"logp": run}), "feature of this name already"),
+        (lambda run: unrolled.rescore([], {}), "a sentence has no translations"),
+        (lambda run: unrolled.rescore([["a"]], {}), "'a' is not a translation"),
+        (
+            lambda run: unrolled.rescore(run.translate(["a"], nbest=1), {"logp": run}),
+            "already have a feature of this name",
+        ),
         (lambda run: unrolled.rescore(run.translate(["a"], nbest=1), {}, sources=["a", "b"]), "sources has 2"),
         (lambda run: unrolled.rescore(run.translate(["a"], nbest=1), {}).tune(["A"], restart=3), "restart"),
         (lambda run: unrolled.align(["a"], ["A", "B"]), "1 sources and 2 targets"),
@@ -49,7 +52,7 @@ def test_lists_are_rescored_tuned_and_chosen_as_by_the_command(trained, language
         (lambda run: unrolled.interpolate([run], ["a"]), "name language models"),
         (lambda run: run.average("worst"), "which=worst"),
         (lambda run: run.average(number=0), "number=0"),
-        (lambda run: run.save_arpa("a.arpa"), "is no n-gram model"),
+        (lambda run: run.save_arpa("a.arpa"), "is not an n-gram model"),
         (lambda run: unrolled.check("attention=gru_at"), "did you mean gru_att"),
         (lambda run: unrolled.import_arpa("nowhere.arpa", to="there"), "nowhere.arpa"),
         (lambda run: unrolled.import_weights("a.npz", "a.json", "b.json", use_dropout="x"), "use_dropout"),
@@ -88,9 +91,9 @@ def test_models_are_interpolated_and_an_arpa_file_comes_back(language_model, cou
     counted.save_arpa(tmp_path / "lm.arpa")
     again = unrolled.import_arpa(tmp_path / "lm.arpa", to=tmp_path / "imported")
     assert again.score("A B").log_probability == pytest.approx(counted.score("A B").log_probability, rel=1e-4)
-    with pytest.raises(unrolled.UserError, match="there is a run already"):
+    with pytest.raises(unrolled.UserError, match="this folder already holds a run"):
         unrolled.import_arpa(tmp_path / "lm.arpa", to=tmp_path / "imported")
-    with pytest.raises(unrolled.UserError, match="is no n-gram model"):
+    with pytest.raises(unrolled.UserError, match="is not an n-gram model"):
         language_model.save_arpa(tmp_path / "no.arpa")
 
 

@@ -129,7 +129,7 @@ def test_a_memory_without_positions_is_not_shuffled(train_here, pairs):
     run = train_here(*named, data=pairs, **{"trainer.max_steps": 2, "model.encoder_size": 4, "model.decoder_size": 8})
     rows = run.ablate("all", "test", "search=greedy")
     assert list(dict.fromkeys(row["memory"] for row in rows)) == ["intact", "zero", "freeze", "lag"]
-    with pytest.raises(unrolled.UserError, match="memory=shuffle: the memory of this attention belongs to no source"):
+    with pytest.raises(unrolled.UserError, match="memory=shuffle: the memory of this attention has no source"):
         run.ablate("shuffle")
 
 

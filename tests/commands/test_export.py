@@ -65,7 +65,7 @@ def test_a_language_model_has_a_step_and_says_how_it_starts(exported, language_m
 def test_a_folder_with_an_exported_model_is_left_alone(exported, trained):
     done = call_script("export.py", f"run={trained}", "output=files", cwd=exported)
     assert done.status == 2
-    assert "there is an exported model already" in done.stderr
+    assert "this folder already holds an exported model" in done.stderr
 
 
 def test_mistakes_end_with_one_line(trained, tmp_path, monkeypatch):

@@ -76,7 +76,7 @@ def test_options_of_another_command_and_those_with_a_word_in_their_name(tmp_path
     assert names == ["max_length", "search.max_length_ratio", "search.max_length_extra", "search.min_length_ratio"]
     done = call_script("options.py", "translate", "lenght", cwd=tmp_path)
     assert (done.status, done.stdout) == (2, "")
-    assert done.stderr.startswith("options.py: lenght: no option of translate has this in its name; did you mean")
+    assert done.stderr.startswith("options.py: lenght: translate has no option with this in its name; did you mean")
 
 
 def test_a_mistake_among_the_choices_is_told_as_ever(tmp_path):

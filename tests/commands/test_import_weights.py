@@ -149,14 +149,14 @@ def test_a_run_without_texts_says_how_to_name_them(tmp_path):
     [
         (["from=null"], "from=FILE is missing"),
         (["from=none.npz"], "none.npz: there is no such file"),
-        (["target_dictionary=t.pkl"], "t.pkl: a pickle runs what its writer chose"),
-        (["source_dictionary=model.npz"], "model.npz: damaged, or not what a run has there"),
+        (["target_dictionary=t.pkl"], "t.pkl: a pickle can run any code"),
+        (["source_dictionary=model.npz"], "model.npz: damaged, or not the file that a run has there"),
         (["from=s.json"], "s.json: damaged"),
         (["val=source"], "val=source: give two files"),
         (["val=[source,none]"], "none: there is no such file"),
-        (["target_codes=s.json"], "these are no codes"),
+        (["target_codes=s.json"], "these are not subword-nmt codes"),
         (["use_dropout=perhaps"], "use_dropout=perhaps: give true, false or null"),
-        (["to=there"], "to=there: there is a run already"),
+        (["to=there"], "to=there: this folder already holds a run"),
     ],
 )
 def test_mistakes_end_with_one_line_and_no_run(options, message, tmp_path):
@@ -181,7 +181,7 @@ class Harm:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"ff_logit_b": np.array([Harm()] * 19)}, "ff_logit_b holds pickled objects, which are never opened"),
+        ({"ff_logit_b": np.array([Harm()] * 19)}, "ff_logit_b holds pickled objects, which can run any code"),
         ({"harm": np.array([Harm()])}, "there is a parameter harm, which neither"),
         ({"Wemb": np.full((17, 5), np.nan)}, "Wemb holds NaN or infinity"),
         ({"decoder_U": np.ones((7, 13))}, "decoder_U has the shape (7, 13), not (7, 14)"),

@@ -60,7 +60,7 @@ def test_runs_on_other_sentences_do_not_stand_side_by_side(tmp_path):
     one = write_run(tmp_path / "one", "1", "a b", "c d")
     two = write_run(tmp_path / "two", "2", "c d", "e f")
     three = write_run(tmp_path / "three", "3", "x", "c d")
-    with pytest.raises(UserError, match=r"one and .*two have recorded the attention to different sentences"):
+    with pytest.raises(UserError, match=r"one and .*two recorded attention on different sentences"):
         read_runs([one, two])
     assert len(read_runs([one, three])) == 2  # one sentence is the same; the page says which are not
     test = write_run(tmp_path / "test", "4", "a b", split="test")

@@ -21,7 +21,7 @@ MISTAKES = [
     ("train.py", [*GOOD, "data.val=[empty.txt,two.txt]"], ["empty.txt", "empty"]),
     ("train.py", [*GOOD, "data.train=[three.txt,latin1.txt]"], ["latin1.txt:2", "0xf6", "UTF-8"]),
     ("train.py", [*GOOD, "data.train=[nul.txt,three.txt]"], ["nul.txt:3", "NUL"]),
-    ("train.py", [*GOOD, "data.max_length=1"], ["no training sentence is left", "max_length=1"]),
+    ("train.py", [*GOOD, "data.max_length=1"], ["no training sentences are left", "max_length=1"]),
     ("train.py", [*GOOD, "data.train=two.txt"], ["data.train", "two files"]),
     ("train.py", [*GOOD, "data.bleu_tokenize=14a"], ["14a", "13a"]),
     ("train.py", ["data=parallel_text"], ["data.train is missing"]),
@@ -55,7 +55,7 @@ MISTAKES = [
     ("train.py", ["seed=one"], ["seed=one", "whole number"]),
     ("train.py", ["tokenizer.size=3"], ["size=3"]),
     ("train.py", ["trainer.precision=12"], ["Lightning", "12"]),
-    ("train.py", ["trainer.precision=bf16-true"], ["trainer.precision=bf16-true", "take bf16-mixed"]),
+    ("train.py", ["trainer.precision=bf16-true"], ["trainer.precision=bf16-true", "use bf16-mixed"]),
     ("train.py", ["data.grammar.reordering=some"], ["reordering=some", "head_final"]),
     (
         "train.py",

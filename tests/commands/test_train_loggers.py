@@ -140,7 +140,7 @@ def test_a_stock_logger_of_lightning_works_as_it_is(tmp_path):
 
 def test_what_is_no_logger_is_one_line(tmp_path):
     done = call_script("train.py", "logger=csv", "+logger.own._target_=collections.Counter", *SHORT, cwd=tmp_path)
-    assert (done.status, done.stderr) == (2, "train.py: logger.own: collections.Counter is no Lightning logger\n")
+    assert (done.status, done.stderr) == (2, "train.py: logger.own: collections.Counter is not a Lightning logger\n")
 
 
 def test_a_missing_package_is_one_line_that_says_how_to_install_it(tmp_path, monkeypatch):
@@ -163,4 +163,4 @@ def test_a_resumed_run_logs_only_within_its_folder(trained, tmp_path):
         (run / "config.yaml").write_text(yaml.safe_dump(config | {"logger": {"own": inside | change}}))
         done = call_script("train.py", "resume=run", "trainer.max_epochs=9", "trust=lightning", cwd=tmp_path)
         assert done.status == 2
-        assert "leads out of the run folder" in done.stderr
+        assert "points outside the run folder" in done.stderr

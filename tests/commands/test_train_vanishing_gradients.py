@@ -123,7 +123,7 @@ def test_the_regulariser_makes_omega_smaller(tmp_path):
 @pytest.mark.parametrize(
     ("model", "weight", "said"),
     [
-        ("feedforward_lm", "0.1", "take model=rnn_lm"),
+        ("feedforward_lm", "0.1", "use model=rnn_lm"),
         ("rnn_lm", "-1", "give a number from 0"),
         ("cgru", "0.1", "objective.gradient_regularization: there is no such option"),
     ],

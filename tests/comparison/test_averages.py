@@ -75,7 +75,7 @@ def test_mistakes_are_one_line(over, baseline, says, tmp_path):
 
 def test_runs_that_have_nothing_in_common_are_refused(tmp_path):
     rates = {("cgru", "ady", 1): 1.0, ("dot", "bul", 1): 2.0}
-    with pytest.raises(UserError, match="no value of it in common: ady, bul"):
+    with pytest.raises(UserError, match="none of its values in common: ady, bul"):
         average(written(tmp_path, rates), "data.language")
 
 

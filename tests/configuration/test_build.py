@@ -59,7 +59,7 @@ def test_another_objective_and_alignments_of_a_language_model_are_refused():
     lm = config(*small, alignment={})
     lm.choices.model = "rnn_lm"
     lm.objective.kind = "translation"
-    with pytest.raises(UserError, match="model=rnn_lm is trained by objective=language_modeling"):
+    with pytest.raises(UserError, match="model=rnn_lm can only be trained by objective=language_modeling"):
         build_module(lm, data())
     lm.objective.kind = "language_modeling"
     lm.alignment = {
@@ -70,7 +70,7 @@ def test_another_objective_and_alignments_of_a_language_model_are_refused():
         "decay": 0.9,
         "distance": {"_target_": "unrolled.training.alignment_loss.cross_entropy", "_partial_": True},
     }
-    with pytest.raises(UserError, match="model=rnn_lm does not align"):
+    with pytest.raises(UserError, match="model=rnn_lm has no attention to align"):
         build_module(lm, data())
 
 

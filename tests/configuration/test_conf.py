@@ -75,5 +75,5 @@ def test_a_choice_of_the_same_name_is_not_read_and_said_so(here, caplog):
     (here / "conf" / "attention").mkdir(parents=True)
     (here / "conf" / "attention" / "dot.yaml").touch()
     warn_of_same_names({"attention": "dot", "model": "cgru", "debug": None})
-    said = "conf/attention/dot.yaml is not read: unrolled has attention=dot itself; give yours another name"
+    said = "conf/attention/dot.yaml is not read: unrolled has its own attention=dot; rename yours"
     assert caplog.messages == [said]

@@ -68,5 +68,5 @@ def test_a_loader_goes_on_where_the_saved_one_was():
 
 
 def test_rows_that_ranks_do_not_divide_are_refused():
-    with pytest.raises(UserError, match=r"data\.stream_rows=3 cannot be shared out among 2"):
+    with pytest.raises(UserError, match=r"data\.stream_rows=3 cannot be divided among 2"):
         StreamLoader(store_of([[4, 5, 6, 7]]), rows=3, steps=2, world_size=2)

@@ -72,7 +72,7 @@ def test_a_saved_folder_is_read(datasets, tmp_path):
         ({"columns": {"source": "wort"}}, "some/set has no column wort; did you mean word?"),
         ({"columns": {"target": "pair.fr"}}, "has no column pair.fr"),
         ({"columns": {"target": "pair"}}, "pair has parts: give one, such as pair.en"),
-        ({"columns": {"source": 1}}, "have names; give those"),
+        ({"columns": {"source": 1}}, "have names; use those"),
     ],
 )
 def test_mistakes_are_one_line(datasets, changes, says, tmp_path):

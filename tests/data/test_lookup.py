@@ -97,5 +97,5 @@ def test_a_mistake_is_one_line(option, value, says):
 
 
 def test_too_few_different_sequences_are_said():
-    with pytest.raises(UserError, match=r"lookup: only \d+ different sentences found"):
+    with pytest.raises(UserError, match=r"lookup: found only \d+ different sentences"):
         by_split(LookupOptions(**SIZES | {"pairs": 700}, max_tables=1, bits=2))

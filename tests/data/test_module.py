@@ -253,7 +253,7 @@ def test_what_is_not_made_does_not_appear(tmp_path):
 
 def test_a_cache_that_cannot_be_made_is_a_mistake(tmp_path):
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(UserError, match=r"cannot be made.*another folder"):
+    with pytest.raises(UserError, match=r"cannot be created.*another folder"):
         module(tmp_path)
 
 
@@ -269,14 +269,14 @@ def test_a_cache_that_cannot_be_made_is_a_mistake(tmp_path):
         ({"test_target": b"A\nB\nC \xff\n"}, r"test.target:3: .*UTF-8"),
         ({"val_source": b"a\n\0\nc\n"}, r"val.source:2: .*NUL"),
         ({"train_source": [""] * 11}, r"no word occurs"),
-        ({"train_source": ["a b c d e f g h"] * 11}, r"no training sentence is left: 1. of 11 .*raise max_length"),
+        ({"train_source": ["a b c d e f g h"] * 11}, r"no training sentences are left: 1. of 11 .*raise max_length"),
     ],
 )
 def test_bad_text_is_told_before_anything_is_cached(tmp_path, changes, message):
     corpus = ParallelText(**write_text(tmp_path / "text", **changes))
     with pytest.raises(UserError, match=message):
         module(tmp_path, corpus=corpus)
-    if "no training sentence" not in message:
+    if "no training sentences" not in message:
         assert cached(tmp_path) == {}
 
 

@@ -49,9 +49,9 @@ def test_it_trains_translates_and_is_compared(site, tmp_path, monkeypatch):
     done = call_script("translate.py", "run=runs/accumulating", cwd=tmp_path, text="a b c\n")
     assert (done.status, done.stdout) == (2, "")
     assert done.stderr == (
-        "translate.py: runs/accumulating/config.yaml: attention: own_attention.accumulating.AccumulatingAttention is "
-        "of the package own_attention, which is not installed: pip install own-attention, or add the folder that it "
-        "is in to PYTHONPATH\n"
+        "translate.py: runs/accumulating/config.yaml: attention: own_attention.accumulating.AccumulatingAttention "
+        "belongs to the package own_attention, which is not installed: pip install own-attention, or add its folder to "
+        "PYTHONPATH\n"
     )
 
 

@@ -82,7 +82,7 @@ def test_tokens_that_nobody_expects_do_not_move_the_weights():
     nothing = np.full((2, 2), -np.inf)
     np.testing.assert_allclose(tune(np.hstack([log_probs, nothing])), tune(log_probs))
     assert mixed(nothing, np.array([0.5, 0.5])).tolist() == [-np.inf, -np.inf]
-    with pytest.raises(UserError, match="no weights to be found"):
+    with pytest.raises(UserError, match="no weights can be found"):
         tune(nothing)
 
 

@@ -81,7 +81,7 @@ def test_it_is_saved_with_its_codes_and_has_another_digest_without(tokenizer, tm
 @pytest.mark.parametrize("text", ["#version: 0.2\na\n", "a b c\n"])
 def test_what_are_no_codes_is_refused(text, tmp_path):
     (tmp_path / "codes").write_text(text)
-    with pytest.raises(UserError, match="these are no codes of subword-nmt"):
+    with pytest.raises(UserError, match="these are not subword-nmt codes"):
         read_codes(tmp_path / "codes")
 
 

@@ -94,7 +94,7 @@ def test_an_impossible_word_is_reported_with_what_would_help(caplog):
     with caplog.at_level(logging.WARNING):
         module._log_likelihood("val")
     (said,) = caplog.messages
-    assert said.startswith("val: 1 words have the probability 0")  # after the unseen a c the word c has no successor
+    assert said.startswith("val: 1 words have probability 0")  # after the unseen a c the word c has no successor
     assert "kneser_ney" in said
 
 

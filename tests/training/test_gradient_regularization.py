@@ -206,6 +206,6 @@ def test_a_weight_that_makes_no_sense_is_refused(weight):
 
 
 def test_a_model_without_recurrence_of_its_own_is_refused():
-    with pytest.raises(UserError, match="take model=rnn_lm"):
+    with pytest.raises(UserError, match="use model=rnn_lm"):
         check_regularization(0.1, build())
     check_regularization(0.0, build())

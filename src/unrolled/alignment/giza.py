@@ -34,7 +34,7 @@ def read_direction(path: str | Path, *, backward: bool = False) -> list[Links]:
         head, generated, generating = (*lines[start : start + 3], "", "")[:3]
         header = HEAD.match(head)
         if header is None:
-            raise UserError(f"{path}:{start + 1}: {head!r} is not the head of a sentence pair, as GIZA++ writes it")
+            raise UserError(f"{path}:{start + 1}: {head!r} is not how GIZA++ begins a sentence pair")
         try:
             links = parse_a3(generated, generating)
         except ValueError as problem:
@@ -42,7 +42,7 @@ def read_direction(path: str | Path, *, backward: bool = False) -> list[Links]:
         pairs[int(header[1])] = {(target, source) for source, target in links} if backward else links
     missing = next((number for number in range(1, len(lines) // 3 + 1) if number not in pairs), None)
     if missing is not None:
-        raise UserError(f"{path}: sentence pair ({missing}) is missing, or another is there twice")
+        raise UserError(f"{path}: sentence pair ({missing}) is missing, or another occurs twice")
     return [pairs[number] for number in sorted(pairs)]
 
 

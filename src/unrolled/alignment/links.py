@@ -44,7 +44,9 @@ def read_alignments(path: str | Path, *, base: int = 0) -> Iterator[tuple[Links,
         try:
             yield parse_pharaoh(line, base=base)
         except ValueError as problem:
-            raise UserError(f"{path}:{number}: {problem}; a line is i-j pairs from {base}, one space between") from None
+            raise UserError(
+                f"{path}:{number}: {problem}; write i-j pairs counted from {base}, separated by single spaces"
+            ) from None
 
 
 def training_links(sure: Links, possible: Links) -> Links:
@@ -73,7 +75,7 @@ def known_alignments(
                 if position >= count:
                     raise UserError(
                         f"{path}:{number}: {link[0] + base}-{link[1] + base}: the {side} sentence has {count} words"
-                        f" ({_numbers(count, base)}); is the file numbered from {base}, and of this text?"
+                        f" ({_numbers(count, base)}); does the file count words from {base}, and belong to this text?"
                     )
         yield one, other, sure, possible
     else:

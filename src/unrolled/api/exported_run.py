@@ -24,7 +24,7 @@ def exported(run_folder: str | None, output: str | PathLike[str]) -> Path:
     check_installed()
     folder = Path(output)
     if (folder / DESCRIPTION).exists():
-        raise UserError(f"output={folder}: there is an exported model already; name a new folder")
+        raise UserError(f"output={folder}: this folder already holds an exported model; name a new one")
     folder.mkdir(parents=True, exist_ok=True)
     described = write_graphs(model.eval(), folder)
     source = None if described["kind"] == "language_modeling" else source
@@ -36,7 +36,7 @@ def exported(run_folder: str | None, output: str | PathLike[str]) -> Path:
         if not difference < CLOSE:
             raise UserError(f"output={folder}: onnxruntime is {difference:.1e} off; do not use these files")
     else:
-        log.warning("onnxruntime is not installed: what was written is not checked")
+        log.warning("onnxruntime is not installed, so the files were not checked")
     save_tokenizers(folder / "tokenizer", source, target)
     chosen = {name: resolved(run)[name] for name in ("choices", "model", "attention")}
     sha256 = {"weights": digest(model.state_dict()), **fingerprint(source, target)}

@@ -41,7 +41,7 @@ def write_text_of(data: Text | Mapping[str, Text], options: Sequence[str], cache
              for name, text in given.items()}  # fmt: skip
     kinds = {len(line) for line in chain(*lines.values())}
     if len(kinds) > 1:
-        raise UserError("data: some are pairs and some are sentences: give one or the other")
+        raise UserError("data: some items are pairs and some are sentences: give only pairs or only sentences")
     splits = split_off(lines)
     pairs = kinds == {2}
     named = [option.partition("=")[2] for option in options if option.startswith("cache=")]
@@ -105,5 +105,5 @@ def _written(splits: Mapping[str, Sequence[Lines]], cache: Path) -> Path:
     try:
         keep(folder, write)
     except UnicodeEncodeError as problem:
-        raise UserError(f"data: {problem.object[problem.start]!r} is half a character and no text") from problem
+        raise UserError(f"data: {problem.object[problem.start]!r} is half a character, not text") from problem
     return folder

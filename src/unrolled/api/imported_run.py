@@ -106,7 +106,7 @@ def imported_translator(config: DictConfig) -> Path:
 
 def _check_new(folder: Path) -> None:
     if (folder / "config.yaml").exists():
-        raise UserError(f"to={folder}: there is a run already; name a new folder")
+        raise UserError(f"to={folder}: this folder already holds a run; name a new one")
 
 
 def _pair_of_files(config: DictConfig, split: str) -> list[str] | None:

@@ -37,7 +37,7 @@ def load(
     with one_line(), trusting(trust):
         translators = [trains_translation(folder) for folder in folders]
     if len(set(translators)) > 1:
-        raise UserError("run=[...]: these are translators and language models: load them one by one")
+        raise UserError("run=[...]: some are translators and some are language models: load them separately")
     chosen: dict[str, Any] = {"run": folders, "device": device, "precision": precision}
     if trust is not None:
         chosen["trust"] = [trust] if isinstance(trust, str) else list(trust)

@@ -57,7 +57,7 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
     by_position = [check_memory(model, f"memory={','.join(names)}") for model in models]
     if SHUFFLE in names and not all(by_position):
         if config.memory != ALL:
-            raise UserError(f"memory={SHUFFLE}: the memory of this attention belongs to no source positions: omit it")
+            raise UserError(f"memory={SHUFFLE}: the memory of this attention has no source positions: omit it")
         names.remove(SHUFFLE)
     run, text = read_config(first), text_of(first)
     sources, references = text.sources(config.split), text.references(config.split)

@@ -40,9 +40,9 @@ def memory_probe(translator: TrainedTranslator, first: str, config: DictConfig) 
     source positions, no known links.
     """
     if len(translator.members) > 1:
-        raise UserError("probe=true: several runs have a memory each: name one")
+        raise UserError("probe=true: each run has its own memory: name one run")
     if not check_memory(translator.members[0].model, "probe=true"):
-        raise UserError("probe=true: the memory of this run's attention belongs to no source positions")
+        raise UserError("probe=true: the memory of this run's attention has no source positions")
     text = text_of(first)
     for split in ("val", config.split):
         if text.gold(split) is None:
@@ -97,7 +97,7 @@ def _examples(translator: TrainedTranslator, text: Any, split: str) -> Iterator[
                 some = True
                 yield line, examples(pair, sure)
     if not some:
-        raise UserError(f"probe=true: no pair of the {split} split has a known link")
+        raise UserError(f"probe=true: no pair in the {split} split has a known link")
 
 
 def _groups(sources: list[str], lines: Any, distances: Any) -> Iterator[tuple[str, str, Any]]:

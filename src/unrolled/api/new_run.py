@@ -73,7 +73,7 @@ def train(
 
 def _check_without_data(options: tuple[str, ...], earlier: Run | None) -> None:
     if earlier is not None:
-        raise UserError("data=...: a run that is resumed or reproduced has its own; omit data")
+        raise UserError("data=...: a resumed or reproduced run uses its own data; omit data")
     for option in options:
         if option.startswith("data="):
             raise UserError(f"{option} and data=...: give one of them")

@@ -26,7 +26,9 @@ class Records(list[T]):
         try:
             from pandas import DataFrame  # not among our dependencies
         except ImportError as problem:
-            raise UserError("to_frame() needs pandas: pip install pandas; or take rows(), dictionaries") from problem
+            raise UserError(
+                "to_frame() needs pandas: pip install pandas, or use rows(), which returns dictionaries"
+            ) from problem
         return DataFrame(self.rows())
 
     def _cells(self, number: int) -> list[list[str]]:

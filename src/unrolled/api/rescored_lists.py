@@ -36,7 +36,7 @@ class RescoredLists:
 
     def __init__(self, lists: Lists, sources: Sequence[str] | None = None, name: str = "lists") -> None:
         if not (lists and all(lists)):
-            raise UserError(f"{name}: a sentence has no translation in it; give one or more of each")
+            raise UserError(f"{name}: a sentence has no translations; give at least one for each")
         if "words" not in lists[0][0].features:
             lists = with_feature(lists, "words", [word_count(entry.text) for entries in lists for entry in entries])
         self.lists = lists
@@ -50,7 +50,7 @@ class RescoredLists:
             scores = run.score(texts, context="line")
         elif self.sources is None:
             raise UserError(
-                f"source=FILE is missing: run={run.name} is a translator and scores translations of something"
+                f"source=FILE is missing: run={run.name} is a translator, which scores translations of source sentences"
             )
         else:
             pairs = zip(self.sources, self.lists, strict=True)
@@ -72,7 +72,7 @@ class RescoredLists:
         scoring = {"tokenize": chosen["bleu_tokenize"], "lowercase": chosen["bleu_lowercase"]}
         self.check_as_many(references, "references")
         before, after, best_weights = tuned(self.lists, references, weights, **search, **scoring)
-        log.info("BLEU of the first ones %.2f, with these weights %.2f", before, after)
+        log.info("BLEU of the first translations %.2f, with these weights %.2f", before, after)
         return TunedWeights(best_weights, after, before)
 
     def by(self, weights: Mapping[str, float]) -> "RescoredLists":
@@ -139,5 +139,7 @@ def read_lists(file: str | PathLike[str], sources: Sequence[str] | None = None) 
 
 def _entry(sentence: TranslatedSentence) -> Entry:
     if not isinstance(sentence, TranslatedSentence):
-        raise UserError(f"lists: {sentence!r:.60} is no translation: give those of translate(sentences, nbest=10)")
+        raise UserError(
+            f"lists: {sentence!r:.60} is not a translation: give what translate(sentences, nbest=10) returned"
+        )
     return Entry(sentence.text, {"logp": sentence.log_probability}, sentence.score)

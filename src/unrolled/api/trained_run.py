@@ -193,7 +193,7 @@ class TrainedRun:
 
     def save_arpa(self, file: str | PathLike[str]) -> None:
         """Write an n-gram model as the ARPA ``file``. UserError: any other model."""
-        raise self._not_mine("is no n-gram model, and ARPA files hold no others")
+        raise self._not_mine("is not an n-gram model, and ARPA files hold only those")
 
     # What training wrote
 
@@ -201,7 +201,7 @@ class TrainedRun:
     def folder(self) -> Path:
         """The run folder. UserError: there are several."""
         if len(self.folders) > 1:
-            raise UserError(f"these are {len(self.folders)} runs, with a folder each: see folders")
+            raise UserError(f"these are {len(self.folders)} runs, each with its own folder: see folders")
         return self.folders[0]
 
     @property

@@ -31,5 +31,5 @@ def main(config: DictConfig) -> None:
         save_arpa(*load_ngrams(config.run), sys.stdout)
         return
     if config.to is None:
-        raise UserError("to=DIR is missing: name the run folder that the ARPA file becomes")
+        raise UserError("to=DIR is missing: name the run folder to create from the ARPA file")
     sys.stdout.write(f"{imported_ngrams(config)}\n")

@@ -99,10 +99,10 @@ def _errors(run: Run, text_of: Callable[[Path], CorpusText]) -> list[Errors]:
     """The errors of each test line."""
     symbols = run.options.get("data.symbols")
     if not isinstance(symbols, str):
-        raise UserError(f"{run.folder}: no p-values, as this run has no error rates: data.symbols is null")
+        raise UserError(f"{run.folder}: no p-values, because this run has no error rates: data.symbols is null")
     text = text_of(run.folder)
     if text.fingerprint().get("test.target") != run.fact("test.target"):
-        raise UserError(f"{run.folder}: the test text has changed since this run read it; put the old one back")
+        raise UserError(f"{run.folder}: the test text has changed since this run read it; restore the old file")
     return errors_of_lines(list(read_lines(run.folder / "translations" / "test.txt")), text.references("test"), symbols)
 
 
@@ -115,7 +115,7 @@ def average(runs: Sequence[Run], over: str, baseline: str | Mapping[str, Any] | 
     completed = [run for run in runs if run.status == "completed"]
     notices = [f"{run.folder}: {run.status}; left out" for run in runs if run.status != "completed"]
     if not completed:
-        raise UserError("no run has completed, there is nothing to compare")
+        raise UserError("no run has completed, so there is nothing to compare")
     options = varied(completed)
     named = {name for run in completed for name in run.options}
     if over not in named:
@@ -142,14 +142,14 @@ def average(runs: Sequence[Run], over: str, baseline: str | Mapping[str, Any] | 
     names = [name for name in systems[0].runs if all(name in system.runs for system in systems)]
     every = list(dict.fromkeys(name for system in systems for name in system.runs))
     if not names:
-        raise UserError(f"over={over}: the compared runs have no value of it in common: {', '.join(every)}")
+        raise UserError(f"over={over}: the compared runs have none of its values in common: {', '.join(every)}")
     if missing := [name for name in every if name not in names]:
         notices.append(f"not every system has {', '.join(missing)}: the average is over the other {len(names)}")
     for system in systems:
         if len({frozenset(system.runs[name]) for name in names}) > 1:
             notices.append(f"{system.label}: not every data set has the same seeds; the average is over common ones")
         if not system.seeds(names):
-            raise UserError(f"{system.label}: no seed has a run on every data set; train those that are missing")
+            raise UserError(f"{system.label}: no seed has a run on every data set; train the missing runs")
     return Averages(over, names, systems, None if baseline is None else _baseline(systems, baseline), notices)
 
 

@@ -127,7 +127,7 @@ def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None
     completed = [run for run in runs if run.status == "completed"]
     if not completed:
         ended = "; ".join(f"{run.folder}: {why}" for run, why in left_out)
-        raise UserError(f"no run has completed, there is nothing to compare ({ended})")
+        raise UserError(f"no run has completed, so there is nothing to compare ({ended})")
     options = varied(completed)
     members: dict[tuple[str, ...], dict[Any, Run]] = {}
     for run in completed:
@@ -168,7 +168,9 @@ def _baseline(groups: Sequence[Group], wanted: str | Mapping[str, Any]) -> Group
         matching = [group for group in groups if any(_same(run.folder, wanted) for run in group.runs)]
         if matching:
             return matching[0]
-        raise UserError(f"baseline={wanted} is none of the completed runs; name one, or options: {groups[0].named()}")
+        raise UserError(
+            f"baseline={wanted} is not one of the completed runs; name one, or give options, as in {groups[0].named()}"
+        )
     if isinstance(wanted, str):
         wanted = dict(option.strip().split("=", 1) for option in wanted.split(",") if "=" in option)
     if not isinstance(wanted, Mapping):
@@ -179,7 +181,7 @@ def _baseline(groups: Sequence[Group], wanted: str | Mapping[str, Any]) -> Group
         return matching[0]
     asked = ", ".join(f"{name}={value}" for name, value in values.items())
     raise UserError(
-        f"baseline: {asked} fits {len(matching)} of {len(groups)} groups; name one by what distinguishes it, as in "
+        f"baseline: {asked} fits {len(matching)} of {len(groups)} groups; name one by what sets it apart, as in "
         f"{groups[0].named()}"
     )
 

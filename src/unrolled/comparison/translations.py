@@ -68,7 +68,7 @@ def _read(
     text = text_of(run.folder)
     now = text.fingerprint()
     if any(now.get(name) != run.fact(name) for name in TEST):
-        raise UserError(f"{run.folder}: the test text has changed since this run translated it; put the old one back")
+        raise UserError(f"{run.folder}: the test text has changed since this run translated it; restore the old file")
     sources, references = text.sources("test"), text.references("test")
     hypotheses = {run.folder: list(read_lines(_file(run))) for group in groups for run in group.runs}
     whole = []
@@ -108,7 +108,7 @@ def _find(text: CorpusText, align: int) -> list[Links] | None:
         return None
     pairs = len(train[0]) + len(test[0])
     if pairs > align:
-        log.info("no known links, and %d pairs of lines are more than align=%d: no figure of reordering", pairs, align)
+        log.info("no known links, and %d pairs of lines are more than align=%d: no figure by reordering", pairs, align)
         return None
     return Aligner().align(train[0] + test[0], train[1] + test[1])[len(train[0]) :]
 

@@ -87,7 +87,7 @@ def _without_sizes(config: DictConfig, part: str) -> Any:
     """The model or attention of ``config``, without the sizes that only data and model know; None for none."""
     node = config[part]
     if "_target_" in node and not node.get("_partial_"):
-        raise UserError(f"{part}: its configuration needs the line _partial_: true")
+        raise UserError(f"{part}: its configuration must contain the line _partial_: true")
     return instantiate(node) or None
 
 
@@ -107,10 +107,12 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
     )
     kind = _trained_by(model)
     if config.objective.kind != kind:
-        raise UserError(f"model={config.choices.model} is trained by objective={kind}, not by another")
+        raise UserError(f"model={config.choices.model} can only be trained by objective={kind}")
     supervision = instantiate(config.alignment) if "_target_" in config.alignment else None
     if supervision is not None and kind != "translation":
-        raise UserError(f"model={config.choices.model} does not align: omit alignment=..., or take model=cgru")
+        raise UserError(
+            f"model={config.choices.model} has no attention to align: omit alignment=..., or take model=cgru"
+        )
     objective = instantiate({name: value for name, value in config.objective.items() if name != "kind"})
     if kind == "counting":
         return objective(model=model)
@@ -145,8 +147,8 @@ def name_kind(config: DictConfig) -> None:
     kind = next((KINDS[name] for base in names if (name := base.removeprefix(PACKAGE)) in KINDS), None)
     if kind is None:
         raise UserError(
-            f"objective: {objective._target_} is no subclass of Translation, LanguageModeling or Counting: make it one,"
-            f" or say which of {', '.join(KINDS.values())} it trains by objective.kind"
+            f"objective: {objective._target_} is not a subclass of Translation, LanguageModeling or Counting: make it "
+            f"one, or say which of {', '.join(KINDS.values())} it trains by objective.kind"
         )
     with open_dict(objective):
         objective.kind = kind
@@ -216,7 +218,7 @@ def build_loggers(config: DictConfig, *, resume: bool) -> list[Logger]:
                 raise
             raise UserError(f"logger.{name} needs a package that is not installed: pip install {package}") from problem
         if not isinstance(logger, Logger):
-            raise UserError(f"logger.{name}: {node._target_} is no Lightning logger")
+            raise UserError(f"logger.{name}: {node._target_} is not a Lightning logger")
         logger.log_hyperparams(resolved(config))
         loggers.append(logger)
     return loggers
@@ -253,8 +255,8 @@ def build_search(
         if tokenizer.sha256 != vocabulary.sha256:
             raise UserError(
                 f"search.language_model={run} has another vocabulary than the translations: train it on the same data "
-                f"with the same tokenizer=..., or let it rescore n-best lists ({called('rescore')}), which needs no "
-                "common one"
+                f"with the same tokenizer=..., or let it rescore n-best lists ({called('rescore')}), which does "
+                "not need a common one"
             )
     return instantiate(node, _partial_=True)(**options) if options else instantiate(node)
 

@@ -38,7 +38,7 @@ def check_parts(config: DictConfig) -> None:
             raise UserError(f"callbacks.{name}={callback}: {instead}")
     for name in NEEDED:
         if name not in config.callbacks:
-            raise UserError(f"~callbacks.{name}: every training needs this callback: keep it")
+            raise UserError(f"~callbacks.{name}: every training needs this callback")
 
 
 def check_training(config: DictConfig, processes: int) -> None:
@@ -47,24 +47,27 @@ def check_training(config: DictConfig, processes: int) -> None:
     optimized = {group: bool(config[group]) for group in ("optimizer", "schedule")}
     if config.objective.kind != "counting":
         if not all(optimized.values()):
-            raise UserError(f"model={name} is trained by gradients: optimizer=none and schedule=none are not for it")
+            raise UserError(
+                f"model={name} is trained by gradients: optimizer=none and schedule=none are only for models that count"
+            )
         if precision in HALF_WEIGHTS:
-            raise UserError(f"trainer.precision={precision}: weights stay in float32; take {HALF_WEIGHTS[precision]}")
+            raise UserError(f"trainer.precision={precision}: weights stay in float32; use {HALF_WEIGHTS[precision]}")
         if "steps" in config.schedule and config.schedule.steps is None and _endless(config.trainer):
             raise UserError(
-                "the learning rate falls until a training ends, and nothing says when: give schedule.steps=..."
+                "the learning rate falls until the end of training, and nothing says when that is: give "
+                "schedule.steps=..."
             )
         return
     for group, chosen in optimized.items():
         if chosen:
-            raise UserError(f"model={name} is counted, there is nothing to optimise: omit {group}=...")
+            raise UserError(f"model={name} is trained by counting, with nothing to optimise: omit {group}=...")
     if config.trainer.gradient_clip_val is not None or config.trainer.accumulate_grad_batches != 1:
         raise UserError(
-            f"model={name} is counted and has no gradients: omit trainer.gradient_clip_val and "
+            f"model={name} is trained by counting and has no gradients: omit trainer.gradient_clip_val and "
             "trainer.accumulate_grad_batches"
         )
     if processes > 1:
-        raise UserError(f"model={name} is counted by one process, not by {processes}: take hardware=cpu")
+        raise UserError(f"model={name} is counted by one process, not {processes}: use hardware=cpu")
 
 
 def _endless(trainer: DictConfig) -> bool:

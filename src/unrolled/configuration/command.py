@@ -111,7 +111,7 @@ def _open_streams() -> None:
 def _check_output() -> None:
     """UserError where results have nowhere to go."""
     if sys.stdout is None:
-        raise UserError("standard output is closed: results go there; send them to a file, or to /dev/null")
+        raise UserError("standard output is closed, and results go there: send them to a file, or to /dev/null")
 
 
 def _trusting(config: DictConfig) -> DictConfig:

@@ -41,10 +41,12 @@ def _written(value: Any) -> str:
     if isinstance(value, str | Path):
         text = str(value)
         if "\n" in text or "${" in text:
-            raise UserError(f"{text!r:.80}: an option's value is one line, without ${{...}}")
+            raise UserError(f"{text!r:.80}: an option's value must be one line, without ${{...}}")
         # only backslashes before a quote are special, so those are doubled
         return "'" + re.sub(r"(\\*)('|$)", lambda match: 2 * match[1] + ("\\'" if match[2] else ""), text) + "'"
-    raise UserError(f"{value!r:.80} is no option's value: give text, a number, true or false, a list or a dictionary")
+    raise UserError(
+        f"{value!r:.80} is not a value for an option: give text, a number, true or false, a list or a dictionary"
+    )
 
 
 def known(options: Sequence[str], names: Sequence[str], where: str) -> list[str]:

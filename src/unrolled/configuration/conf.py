@@ -78,7 +78,7 @@ def warn_of_same_names(choices: Mapping[str, str | None]) -> None:
     for group, choice in choices.items():
         name = f"{group}/{choice}.yaml"
         if folder is not None and (folder / name).is_file() and (CONF / name).is_file():
-            log.warning("conf/%s is not read: unrolled has %s=%s itself; give yours another name", name, group, choice)
+            log.warning("conf/%s is not read: unrolled has its own %s=%s; rename yours", name, group, choice)
 
 
 def targets_of(group: str) -> set[str]:

@@ -71,7 +71,7 @@ def every_option(command: str, overrides: Sequence[str], parts: Sequence[str] = 
     for word in parts:
         if not any(word in option.name for option in known.every):
             names = [option.name for option in known.every]
-            raise UserError(f"{word}: no option of {command} has this in its name{nearest(word, names)}")
+            raise UserError(f"{word}: {command} has no option with this in its name{nearest(word, names)}")
     sections = []
     for heads, options in _sections(known):
         shown = [option for option in options if not parts or any(word in option.name for word in parts)]

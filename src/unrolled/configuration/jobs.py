@@ -105,7 +105,7 @@ def _options(config: dict[str, Any]) -> dict[str, Any]:
 def check_wait(config: DictConfig) -> None:
     """UserError: sweep.wait=false with jobs that run here."""
     if not config.sweep.wait and HydraConfig.get().runtime.choices["hydra/launcher"] != "slurm":
-        raise UserError("sweep.wait=false: jobs are submitted by hydra/launcher=slurm alone; give both, or neither")
+        raise UserError("sweep.wait=false: only hydra/launcher=slurm submits jobs; give both, or neither")
 
 
 def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
@@ -117,7 +117,7 @@ def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
             names.append(name)
             if name not in allowed:
                 also = f"; only {', '.join(allowed)} may be added, to train longer" if allowed else ""
-                raise UserError(f"{override}: {chosen} takes that run's own options{also}")
+                raise UserError(f"{override}: {chosen} uses that run's own options{also}")
     return names
 
 
@@ -156,7 +156,7 @@ def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
     UserError: one that would write anywhere else.
     """
     if not (isinstance(run.get("run_folder"), str) and run.run_folder):
-        raise UserError(f"{folder}/config.yaml: run_folder is missing; put the run's own file back")
+        raise UserError(f"{folder}/config.yaml: run_folder is missing; restore the run's own file")
     here = DictConfig(moved(resolved(run), run.run_folder, str(folder)))
     for path, options in _callbacks_and_loggers(here):
         for name in (*WRITTEN, *(WITHIN if "save_dir" in options else {})):
@@ -166,8 +166,8 @@ def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
             leads = "$" in str(value) and "save_dir" in options  # TensorBoard's writer expands variables
             if value is not None and (leads or not _is_inside(place / str(value), folder)):
                 raise UserError(
-                    f"{folder}/config.yaml: {path}.{name}={value} leads out of the run folder; if the run is your own,"
-                    " write a path within it there"
+                    f"{folder}/config.yaml: {path}.{name}={value} points outside the run folder; if the run is your "
+                    "own, write a path inside it there"
                 )
     here.cache = cache
     if OmegaConf.select(here, "data.module.cache") is not None:
@@ -194,7 +194,7 @@ def check_links(folder: Path) -> None:
             folders.remove("wandb")
         for path in (Path(place) / name for name in files):
             if path.is_symlink() and not _is_inside(path, folder):
-                raise UserError(f"{path} is a link that leads out of the run folder; put the file itself there")
+                raise UserError(f"{path} is a link that points outside the run folder; put the file itself there")
 
 
 def value(config: DictConfig, results: dict[str, Any]) -> float:

@@ -47,7 +47,7 @@ def _learn(run: str, source: Tokenizer, target: Tokenizer) -> Lexicon:
         for tokenizer, lines in ((source, text.sources("train")), (target, text.references("train")))
     )
     lexicon = learn(*sides, source_vocabulary=source.size, target_vocabulary=target.size, most=MOST)
-    log.info("lexicon learnt from the training text of %s in %.1f s", run, time.perf_counter() - begin)
+    log.info("learnt a lexicon from the training text of %s in %.1f s", run, time.perf_counter() - begin)
     return lexicon
 
 

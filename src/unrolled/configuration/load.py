@@ -43,8 +43,8 @@ def load_translator(config: DictConfig) -> TrainedTranslator:
     for run, target in zip(runs, targets, strict=True):
         if target.sha256 != targets[0].sha256:
             raise UserError(
-                f"run={run} has another target vocabulary than run={runs[0]}: an ensemble needs one; train both on the "
-                "same data with the same tokenizer=..."
+                f"run={run} has another target vocabulary than run={runs[0]}: an ensemble must share one; train both "
+                "on the same data with the same tokenizer=..."
             )
     translator = TrainedTranslator(
         members=tuple(members),
@@ -62,7 +62,7 @@ def searching(translator: TrainedTranslator, config: DictConfig) -> TrainedTrans
     """``translator`` with the search, precision and size of batches of ``config``. UserError: they do not fit."""
     cuts = {member.source_tokenizer.sha256 for member in translator.members}
     if len(cuts) > 1 and OmegaConf.select(config, "search.coverage_penalty"):
-        raise UserError("run=[...]: these runs cut the source differently: omit search.coverage_penalty")
+        raise UserError("run=[...]: these runs tokenize the source differently: omit search.coverage_penalty")
     shortlist = None
     if has_shortlist(config.search):
         from unrolled.configuration.lexical import lexical_shortlist
@@ -130,7 +130,9 @@ def load_ngrams(run: str) -> tuple[NgramLanguageModel, Tokenizer]:
     """The n-gram model in the run folder ``run``, and its vocabulary; UserError if it has none."""
     model, tokenizer = load_language_model_of(run)
     if not isinstance(model, NgramLanguageModel):
-        raise UserError(f"run={run} is no n-gram model, and ARPA files hold no others: name a run of model=ngram_lm")
+        raise UserError(
+            f"run={run} is not an n-gram model, and ARPA files hold only those: name a run of model=ngram_lm"
+        )
     return model, tokenizer
 
 

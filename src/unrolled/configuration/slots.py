@@ -177,7 +177,9 @@ def trust(packages: str | Iterable[str] | None) -> None:
             raise UserError(f"trust={name}: give the name of a package that you have installed, such as my_package")
         if name.partition(".")[0] in (*sys.stdlib_module_names, *sys.builtin_module_names, PROJECT):
             whose = "this project's own" if name.partition(".")[0] == PROJECT else "Python's own library"
-            raise UserError(f"trust={name}: this is {whose}, of which a run folder may name no more than is offered")
+            raise UserError(
+                f"trust={name}: this is {whose}, and a run folder may name only the parts of it that unrolled offers"
+            )
     _trusted[:] = names
 
 
@@ -216,7 +218,7 @@ def check_plain(config: Any, where: str) -> None:
         for key, value in node.items():
             here = ".".join((*path, str(key)))
             if isinstance(key, str) and key.startswith("_") and key.endswith("_") and key not in (TARGET, PARTIAL):
-                raise UserError(f"{where}: {here} has no place in a run folder's configuration; delete the line")
+                raise UserError(f"{where}: {here} does not belong in a run folder's configuration; delete the line")
             if key == PARTIAL and not isinstance(value, bool):
                 raise UserError(f"{where}: {here} is neither true nor false")
             if any("${" in text for text in (key, *_texts(value)) if isinstance(text, str)):
@@ -270,15 +272,15 @@ def _check_target(path: tuple[str, ...], target: Any, where: str) -> None:
     root = target.partition(".")[0]
     if find_spec(root) is None:
         raise UserError(
-            f"{where}: {here}: {target} is of the package {root}, which is not installed: pip install "
-            f"{root.replace('_', '-')}, or add the folder that it is in to PYTHONPATH"
+            f"{where}: {here}: {target} belongs to the package {root}, which is not installed: pip install "
+            f"{root.replace('_', '-')}, or add its folder to PYTHONPATH"
         )
     if root == PROJECT or root in sys.stdlib_module_names:
         mend = nearest(target, sorted(slot.offered)) if slot and root == PROJECT else ""
-        raise UserError(f"{where}: {here}: {target} is no {name} that a run folder may name{mend}")
+        raise UserError(f"{where}: {here}: {target} cannot be the {name} of a run folder{mend}")
     raise UserError(
-        f"{where}: {here}: {target} is no {name} that is offered there, and a run folder never decides what code runs; "
-        f"if {root} is a package of your own, or one that you trust, add trust={root}"
+        f"{where}: {here}: {target} cannot be the {name} here, and a run folder never decides what code runs; if you "
+        f"wrote the package {root}, or trust it, add trust={root}"
     )
 
 
@@ -315,7 +317,7 @@ def _check_trusted(target: str, package: str, slot: Slot | None, where: str) -> 
     if slot is not None and slot.base is not None:
         base = _defined(slot.base)
         if not (inspect.isclass(offered) and issubclass(offered, base)):
-            raise UserError(f"{where}: {target} is no subclass of {slot.base}, as {slot.name} must be")
+            raise UserError(f"{where}: {target} is not a subclass of {slot.base}, as {slot.name} must be")
 
 
 def _defined(target: str) -> Any:

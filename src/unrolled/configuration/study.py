@@ -61,7 +61,7 @@ def sweep(
     except ImportError as problem:
         raise UserError('sweep=optuna: Optuna is not installed: pip install "unrolled[sweep]"') from problem
     if not config.sweep.wait:
-        raise UserError("sweep.wait=false: a search has to wait for the values of its trials; omit it")
+        raise UserError("sweep.wait=false: a search must wait for the results of its trials; omit it")
     optuna.logging.set_verbosity(logging.WARNING)
     overrides = OverridesParser.create().parse_overrides(arguments)
     if not any(override.is_sweep_override() for override in overrides):
@@ -124,7 +124,7 @@ def _tell(study: Any, trial: Any, job: JobReturn) -> None:
 
     if study.trials[trial.number].user_attrs.get(PRUNED):
         study.tell(trial, state=TrialState.PRUNED)
-        log.info("trial %d was ended early: others did better by then", trial.number)
+        log.info("trial %d was stopped early: others had done better by then", trial.number)
         return
     try:
         value = float(job.return_value)

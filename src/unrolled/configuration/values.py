@@ -64,20 +64,22 @@ def read_plain(run: str | None) -> dict[str, Any]:
     if not path.is_file():
         raise UserError(f"run={run}: there is no {path}; name the folder that {called('train')} wrote its results to")
     if path.stat().st_size > LARGEST:
-        raise UserError(f"{path}: {path.stat().st_size} bytes are no configuration; put the run's own file back")
+        raise UserError(
+            f"{path}: {path.stat().st_size} bytes are too many for a configuration; restore the run's own file"
+        )
     damaged = f"{path}: this is no configuration of a run"
     try:
         config = deepcopy(_plain(path.read_text(encoding="utf-8")))
         if not isinstance(config, dict):
-            raise UserError(f"{damaged}, but a {type(config).__name__}; put the run's own file back")
+            raise UserError(f"{damaged}, but a {type(config).__name__}; restore the run's own file")
         config = brought_up_to_date(config)
         check_plain(config, str(path))
     except (YAMLError, OmegaConfBaseException, ValueError, RecursionError, AssertionError) as problem:
         what = "nested too deep" if isinstance(problem, RecursionError) else " ".join(str(problem).split())
-        raise UserError(f"{damaged} ({what:.200}); put the run's own file back") from problem
+        raise UserError(f"{damaged} ({what:.200}); restore the run's own file") from problem
     for group in GROUPS:
         if not isinstance(config.get(group, {}), dict | None):
-            raise UserError(f"{path}: {group}: {config[group]!r:.80} is given instead of options")
+            raise UserError(f"{path}: {group}: {config[group]!r:.80} is given where options belong")
     return config
 
 

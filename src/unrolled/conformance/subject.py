@@ -148,7 +148,8 @@ def language_model_of(model: nn.Module) -> NeuralLanguageModel:
     """``model``, which is no translator. UserError: it is of no kind that can be trained by gradients."""
     if not isinstance(model, NeuralLanguageModel):
         raise UserError(
-            f"{type(model).__name__} is neither a Translator nor a NeuralLanguageModel: only their promises are checked"
+            f"{type(model).__name__} is neither a Translator nor a NeuralLanguageModel: only their promises can be "
+            "checked"
         )
     return model
 

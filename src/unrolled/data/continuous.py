@@ -84,7 +84,7 @@ class StreamLoader:
     def __init__(self, store: TokenStore, *, rows: int, steps: int, rank: int = 0, world_size: int = 1) -> None:
         self._text = ContinuousText(store)
         if rows % world_size:
-            raise UserError(f"data.stream_rows={rows} cannot be shared out among {world_size} processes")
+            raise UserError(f"data.stream_rows={rows} cannot be divided among {world_size} processes")
         if len(self._text) < rows:
             raise UserError(f"data.stream_rows={rows} is more than the text has tokens ({len(self._text)})")
         self._row_length = -(-len(self._text) // rows)

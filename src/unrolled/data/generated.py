@@ -52,7 +52,7 @@ def distinct_pairs(
                     break
             else:
                 raise UserError(
-                    f"{name}: only {len(seen)} different sentences found, {sum(sizes.values())} wanted; {mend}"
+                    f"{name}: found only {len(seen)} different sentences, {sum(sizes.values())} are needed; {mend}"
                 )
             seen.add(sentence)
             yield split, pair

@@ -37,7 +37,7 @@ class HuggingFace:
         self._columns = Columns.of(columns)
         for column in self._columns.all:
             if isinstance(column, int):
-                raise UserError(f"data.columns: {column}: the columns of this data set have names; give those")
+                raise UserError(f"data.columns: {column}: the columns of this data set have names; use those")
         self._separator = feature_separator
         self.feature_separator = feature_separator if self._columns.features else None
         """What separates features in the source, None where there are none."""

@@ -20,7 +20,7 @@ def keep(folder: Path, make: Callable[[Path], object]) -> None:
     if is_whole(folder):
         return
     if folder.exists():
-        log.warning("%s: damaged, or of an earlier version; it is made again", folder)
+        log.warning("%s: damaged, or from an earlier version; it will be made again", folder)
         away = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
         with suppress(FileNotFoundError):  # another process of the run was faster
             folder.rename(away)

@@ -108,7 +108,7 @@ class KnownAlignments:
         if store.is_whole(path):
             return
         if path.exists():
-            log.warning("%s: damaged, or of an earlier version; it is made again", path)
+            log.warning("%s: damaged, or from an earlier version; it will be made again", path)
         of_pieces = split == "train" and self._origin == "auto_pieces"
         of_pair = self._between_pieces if of_pieces else self._between_words
         links = of_pair(split, source, target)

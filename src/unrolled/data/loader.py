@@ -119,7 +119,7 @@ def _positions(sentences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
     """How many positions each sentence takes, including </s>. UserError: more than `LONGEST`."""
     longest = max(map(len, sentences), default=0)
     if longest > LONGEST:
-        raise UserError(f"a line has {longest:,} tokens: at most {LONGEST:,} are read as one sentence; split it")
+        raise UserError(f"a line has {longest:,} tokens, and a sentence may have at most {LONGEST:,}; split it")
     return np.array([len(ids) + 1 for ids in sentences], dtype=np.int64)
 
 

@@ -146,7 +146,7 @@ class DataModule(lightning.LightningDataModule):
         path = self._store_path(text, tokenizer)
         if not store.is_whole(path):
             if path.exists():
-                log.warning("%s: damaged, or of an earlier version; it is made again", path)
+                log.warning("%s: damaged, or from an earlier version; it will be made again", path)
             store.write(path, encode(text, tokenizer), vocabulary_size=tokenizer.size)
 
     def setup(self, stage: str | None = None) -> None:
@@ -189,7 +189,7 @@ class DataModule(lightning.LightningDataModule):
         )
         if len(lines) == 0:
             text = self.text.files["train"].target
-            raise UserError(f"{text}: no training sentence is left: {counts}; raise max_length")
+            raise UserError(f"{text}: no training sentences are left: {counts}; raise max_length")
         self._notice(f"train: {counts}; {len(lines)} remain")
         return lines
 
@@ -276,8 +276,8 @@ def check_lengths(text: Path | None, ids: TokenStore | None) -> None:
     if ids is None or (longest := ids.lengths.max(initial=0)) <= LONGEST:
         return
     raise UserError(
-        f"{text}:{ids.lengths.argmax() + 1}: {longest:,} tokens are more than the {LONGEST:,} that are read as one"
-        " sentence; split the line"
+        f"{text}:{ids.lengths.argmax() + 1}: {longest:,} tokens are more than the {LONGEST:,} that a sentence may"
+        " have; split the line"
     )
 
 

@@ -117,8 +117,8 @@ def _share(bounds: list[int], world_size: int) -> NDArray[np.int64]:
         largest = int(sizes.argmax())
         if sizes[largest] == 1:
             raise UserError(
-                f"{bounds[-1]} sentences, {len(bounds) - 1} batches, {world_size} processes: not every process gets"
-                " as many batches; use fewer processes, raise max_tokens, or give more sentences"
+                f"{bounds[-1]} sentences, {len(bounds) - 1} batches, {world_size} processes: not all processes"
+                " get the same number of batches; use fewer processes, raise max_tokens, or give more sentences"
             )
         shared = np.insert(shared, largest + 1, shared[largest] + sizes[largest] // 2)
     return shared

@@ -67,7 +67,7 @@ class TokenStore:
         """Map what `write` wrote. UserError if it is something else."""
         raw: NDArray[np.uint8] = np.memmap(path, np.uint8, "r").view(np.ndarray)
         footer = raw[-FOOTER.size :].tobytes()
-        damaged = UserError(f"{path}: not a whole file of token ids; delete it and start again")
+        damaged = UserError(f"{path}: this file of token ids is incomplete; delete it and start again")
         if len(footer) != FOOTER.size or not footer.startswith(MARK):
             raise damaged
         _, size, sentences, tokens, _ = FOOTER.unpack(footer)

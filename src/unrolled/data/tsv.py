@@ -26,7 +26,9 @@ class TSV:
         self._paths = dict(zip(SPLITS, (train, val, test), strict=True))
         self._columns = Columns.of(columns)
         if not isinstance(feature_separator, str) or not feature_separator.strip():
-            raise UserError(f"data.feature_separator={feature_separator}: give the characters between two features")
+            raise UserError(
+                f"data.feature_separator={feature_separator}: give the characters that separate two features"
+            )
         self.feature_separator = feature_separator if self._columns.features else None
         """What separates features in the source, None where there are none."""
 
@@ -54,7 +56,7 @@ class TSV:
             if len(cells) <= max(places) or (names and len(cells) != len(names)):
                 wanted = f"the first line names {len(names)}" if names else f"data.columns needs {max(places) + 1}"
                 has = f"{len(cells)} column{'s' * (len(cells) != 1)}"
-                raise UserError(f"{path}:{number}: {has if line else 'a blank line'}, and {wanted}; mend the line")
+                raise UserError(f"{path}:{number}: {has if line else 'a blank line'}, and {wanted}; correct the line")
             yield [cells[place] for place in places]
         if line is None:
             raise UserError(f"{path}: there is no line after the names of the columns")

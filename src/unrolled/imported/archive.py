@@ -31,7 +31,7 @@ class Archive:
     def __init__(self, path: Path) -> None:
         self.path = checked_file(path)
         if path.suffix == ".pkl":
-            raise UserError(f"{path}: this is a pickle, which runs what its writer chose, and is never opened; {MEND}")
+            raise UserError(f"{path}: this is a pickle, which can run any code, so it is never opened; {MEND}")
         with reading(path, MEND), zipfile.ZipFile(path) as file:
             sizes = {info.filename.removesuffix(".npy"): info.file_size for info in file.infolist()}
         self.names = list(sizes)
@@ -47,7 +47,10 @@ class Archive:
                     shape, dtype = _header(member)
                     begin = member.tell()
                 if dtype.hasobject:
-                    raise UserError(f"{self.path}: {name} holds pickled objects, which are never opened; {MEND}")
+                    raise UserError(
+                        f"{self.path}: {name} holds pickled objects, which can run any code, so they are never "
+                        f"opened; {MEND}"
+                    )
                 if dtype.kind != "f":
                     raise UserError(f"{self.path}: {name} holds {dtype}, where weights are floating-point; {MEND}")
                 if begin + math.prod(shape) * dtype.itemsize > file.getinfo(f"{name}.npy").file_size:
@@ -93,7 +96,7 @@ def check_shapes(path: Path, shapes: Mapping[str, tuple[int, ...]], expected: Sh
         if shape != due:
             from_others = {origin[one] for one in re.findall("[A-Z]", "".join(expected[name]))} - {name}
             by = f" as by {', '.join(sorted(from_others))}" if from_others else ""
-            raise UserError(f"{path}: {name} has the shape {shape}, not {due}{by}; this is no such model")
+            raise UserError(f"{path}: {name} has the shape {shape}, not {due}{by}; this is not such a model")
     return sizes
 
 

@@ -23,7 +23,7 @@ def read_dictionary(path: Path, size: int) -> list[str]:
     """
     if path.suffix in (".pkl", ".pickle"):
         raise UserError(
-            f"{path}: a pickle runs what its writer chose, and is never opened; convert it to JSON where you trust it "
+            f"{path}: a pickle can run any code, so it is never opened; convert it to JSON if you trust it "
             "(docs/museum.md says how), and give that"
         )
     with reading(checked_file(path), MEND):

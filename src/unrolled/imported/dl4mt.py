@@ -82,9 +82,12 @@ def read_parameters(path: Path) -> tuple[dict[str, Array], dict[str, int]]:
     shapes = archive.shapes(name for name in SHAPES if name in names)
     sizes = check_shapes(path, shapes, SHAPES)
     if "Wemb_dec" not in names and sizes["T"] != sizes["S"]:
-        raise UserError(f"{path}: without Wemb_dec both sides have one vocabulary, not {sizes['S']} and {sizes['T']}")
+        raise UserError(
+            f"{path}: without Wemb_dec both sides must share one vocabulary, but theirs have "
+            f"{sizes['S']} and {sizes['T']} words"
+        )
     if min(sizes["S"], sizes["T"]) <= EOS:
-        raise UserError(f"{path}: Wemb has the shape {shapes['Wemb']}: there are no words but the end and UNK")
+        raise UserError(f"{path}: Wemb has the shape {shapes['Wemb']}: there are no words except the end and UNK")
     return archive.read(shapes), sizes
 
 

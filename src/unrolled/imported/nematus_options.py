@@ -55,7 +55,7 @@ def output_scale(options: dict[str, Any], use_dropout: bool | None, where: Path)
         return 0.5
     if options.get("model_version", 0) < RESCALED and any(rates):
         raise UserError(
-            f"{where}: a model of Nematus before model_version {RESCALED}, trained with dropout, multiplies all its"
+            f"{where}: a model of Nematus before model_version {RESCALED}, trained with dropout, rescales all its"
             " layers when it translates, and cannot be imported"
         )
     return 1.0

@@ -17,7 +17,7 @@ def mixture(models: Sequence[TrainedLanguageModel], weights: Any) -> TrainedLang
         such = f"such as those of {called('interpolate')}"
         raise UserError(f"{shown}: give a weight for each of the {len(models)} runs, {such}")
     if any(weight not in NOT_NEGATIVE for weight in weights):
-        raise UserError(f"{shown}: give numbers from 0")
+        raise UserError(f"{shown}: give numbers that are not negative")
     if not math.isclose(sum(weights), 1, abs_tol=1e-3):
         raise UserError(f"{shown}: the weights sum to {sum(weights):g}; give weights that sum to 1")
     check_common_vocabulary(models)
@@ -37,6 +37,6 @@ def check_common_vocabulary(models: Sequence[TrainedLanguageModel]) -> None:
     for model in models[1:]:
         if model.tokenizer.sha256 != models[0].tokenizer.sha256:
             raise UserError(
-                f"{model.name} has another vocabulary than {models[0].name}: a mixture needs one; train both on the "
-                "same data with the same tokenizer=..."
+                f"{model.name} has another vocabulary than {models[0].name}: a mixture must share one; train both on "
+                "the same data with the same tokenizer=..."
             )

@@ -37,7 +37,9 @@ def tune(log_probs: Array) -> Array:
     greatest = log_probs.max(axis=0)
     possible = greatest > -np.inf
     if not possible.any():
-        raise UserError("no model gives any word of the validation text a probability above 0: no weights to be found")
+        raise UserError(
+            "no model gives any word of the validation text a probability above 0, so no weights can be found"
+        )
     # only the ratios of a token's p_1 ... p_M count: the greatest of them is set to 1
     probs = np.exp(log_probs[:, possible] - greatest[possible])
     weights = np.full(len(probs), 1 / len(probs))

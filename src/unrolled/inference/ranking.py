@@ -38,9 +38,9 @@ def in_order(rank: bool | str | None, detail: Detail, *, columns: int, context: 
     if rank is not True and rank != "per_token":
         raise UserError(f"rank={rank} is unknown: give true, or per_token to divide by the number of tokens")
     if not isinstance(detail, LogProbabilities):
-        raise UserError("rank shows the log-probability of every line and no more: omit detail")
+        raise UserError("rank shows only the log-probability of each line: omit detail")
     if columns != 1:
-        raise UserError("rank needs one opinion: give one run, or mixture='[...]'")
+        raise UserError("rank needs a single score: give one run, or mixture='[...]'")
     if context == "text":
         raise UserError("rank compares lines by themselves, in any order: omit context=text")
     return Ranked(per_token=rank == "per_token")

@@ -56,7 +56,9 @@ class TextScorer:
 def scorer(trained: TrainedLanguageModel, context: str | None) -> Scorer:
     """The scorer for ``context`` line or text; None: as the model was trained. UserError: anything else."""
     if context not in (None, "line", "text"):
-        raise UserError(f"context={context} is unknown: give line or text, or omit it: as the run was trained")
+        raise UserError(f"context={context} is unknown: give line or text, or omit it to score as the run was trained")
     if context is None and trained.continuous is None:
-        raise UserError(f"{trained.name}: some were trained on lines, some on a text as one: give context=line or text")
+        raise UserError(
+            f"{trained.name}: some were trained on separate lines, some on continuous text: give context=line or text"
+        )
     return TextScorer(trained) if context == "text" or (context is None and trained.continuous) else trained

@@ -121,7 +121,9 @@ class TrainedTranslator:
         """
         first = self.members[0].source_tokenizer
         if any(member.source_tokenizer.sha256 != first.sha256 for member in self.members):
-            raise UserError("run=[...]: these runs cut the source differently, so that their attention has no mean")
+            raise UserError(
+                "run=[...]: these runs tokenize the source differently, so their attention cannot be averaged"
+            )
         by_member = [
             attend(
                 member.model,

@@ -81,7 +81,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
             snapshot: dict[str, Any] = json.loads(line)
             _check(snapshot)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            raise UserError(f"{path}:{number}: this line is no snapshot of attention; delete it") from None
+            raise UserError(f"{path}:{number}: this line is not a snapshot of attention; delete it") from None
         snapshots.append(snapshot)
     return sorted(snapshots, key=lambda snapshot: (snapshot["split"] != "val", snapshot["split"], snapshot["step"]))
 

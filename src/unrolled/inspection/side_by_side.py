@@ -21,7 +21,7 @@ def read_runs(folders: Sequence[Path]) -> list[Shown]:
     for folder, snapshots in zip(folders[1:], records[1:], strict=True):
         if not first & _sentences(snapshots):
             raise UserError(
-                f"runs=[...]: {folders[0]} and {folder} have recorded the attention to different sentences: only runs "
+                f"runs=[...]: {folders[0]} and {folder} recorded attention on different sentences: only runs "
                 "on the same data can be shown side by side"
             )
     names = [snapshots[-1].get("run", "") for snapshots in records]

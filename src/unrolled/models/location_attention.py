@@ -21,7 +21,7 @@ class LocationAttention(Attention):
     def __init__(self, *, query_size: int, annotation_size: int, size: int, filters: int, kernel_size: int) -> None:
         super().__init__()
         if kernel_size % 2 == 0:
-            raise UserError(f"attention.kernel_size={kernel_size}: a filter has a centre: give an odd number")
+            raise UserError(f"attention.kernel_size={kernel_size}: a filter needs a centre: give an odd number")
         self.query = nn.Linear(query_size, size, bias=False)  # W_a
         self.keys = nn.Linear(annotation_size, size)  # U_a and a bias
         self.reach = kernel_size // 2

@@ -148,7 +148,7 @@ def translator(
     """
     if source_vocabulary is None:
         raise UserError(
-            "a translation model needs parallel text, not data=monolingual_text: take model=rnn_lm for that"
+            "a translation model needs parallel text, not data=monolingual_text: for that, use model=rnn_lm"
         )
     annotation_size = 2 * encoder_size
     mechanism = None if attention is None else attention(query_size=decoder_size, annotation_size=annotation_size)

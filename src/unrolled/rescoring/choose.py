@@ -20,9 +20,9 @@ def word_count(text: str) -> float:
 def with_feature(lists: Lists, name: str, values: Sequence[float]) -> Lists:
     """The lists with one more feature per entry, ``values`` in their order. UserError: a name in use or malformed."""
     if name in lists[0][0].features:
-        raise UserError(f"scorers.{name}: the lists have a feature of this name already; take another")
+        raise UserError(f"scorers.{name}: the lists already have a feature of this name; choose another")
     if not name.isidentifier():
-        raise UserError(f"scorers.{name}: a name is letters, digits and _")
+        raise UserError(f"scorers.{name}: a name consists of letters, digits and _")
     remaining = iter(values)
     return [
         [entry._replace(features={**entry.features, name: next(remaining)}) for entry in entries] for entries in lists

@@ -43,7 +43,9 @@ def parse_nbest(lines: Iterable[str], name: str) -> list[list[Entry]]:
         if number == len(lists):
             lists.append([])
         if number != len(lists) - 1 or number < 0:
-            raise UserError(f"{where}: sentence {number} after sentence {len(lists) - 1}: one is missing or misplaced")
+            raise UserError(
+                f"{where}: sentence {number} after sentence {len(lists) - 1}: one is missing or out of order"
+            )
         lists[-1].append(entry)
     return lists
 
@@ -60,5 +62,5 @@ def _parse(line: str, where: str) -> tuple[int, Entry]:
         return int(number), entry
     except ValueError as problem:
         raise UserError(
-            f"{where}: this is no entry of an n-best list: number ||| text ||| name=value ... ||| score"
+            f"{where}: this is not an entry of an n-best list: number ||| text ||| name=value ... ||| score"
         ) from problem

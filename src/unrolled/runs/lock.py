@@ -38,7 +38,7 @@ def locked(folder: Path) -> Iterator[None]:
             fcntl.lockf(descriptor, fcntl.LOCK_UN, 1, 1)
         left = _holder(descriptor)
         if left:
-            log.info("%s was left by process %s on %s: taken over", folder, left["process"], left["host"])
+            log.info("%s was left behind by process %s on %s: taken over", folder, left["process"], left["host"])
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         holder = {"process": os.getpid(), "host": socket.gethostname(), "since": now}
         os.ftruncate(descriptor, 0)
@@ -93,4 +93,4 @@ def _refusal(folder: Path, holder: dict[str, Any]) -> UserError:
     who = (
         "process {process} on {host} has been at it since {since}".format(**holder) if holder else "a process is at it"
     )
-    return UserError(f"{folder}: {who}: wait until it has ended, or end it, or name another folder")
+    return UserError(f"{folder}: {who}: wait until it ends, stop it, or name another folder")

@@ -47,7 +47,7 @@ def check_unchanged(folder: Path, names: Mapping[str, Path | str], now: Mapping[
     if changed:
         raise UserError(
             f"resume={folder}: {names.get(changed[0], changed[0])} has changed since the run was trained with it, as "
-            f"SHA-256 says ({changed[0]}): put the old one back, or train anew"
+            f"SHA-256 says ({changed[0]}): restore the old one, or train again"
         )
 
 

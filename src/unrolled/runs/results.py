@@ -23,8 +23,8 @@ def read_results(folder: Path) -> dict[str, Any]:
     """What ``folder``/results.json holds. UserError: a damaged file."""
     path = folder / "results.json"
     if not path.exists():
-        raise UserError(f"{path}: there is no such file; the run has not ended")
-    with reading(path, "put the run's own file back, or delete it to continue from the last checkpoint"):
+        raise UserError(f"{path}: there is no such file: the run has not ended")
+    with reading(path, "restore the run's own file, or delete it to continue from the last checkpoint"):
         return checked(json.loads(path.read_text(encoding="utf-8")))
 
 

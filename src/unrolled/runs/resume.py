@@ -22,7 +22,7 @@ def check_resumable(folder: Path) -> None:
     """UserError: a run whose loss became NaN or infinite."""
     if status(folder) == "diverged":
         raise UserError(
-            f"resume={folder}: this run diverged, and would again: train again with a smaller optimizer.lr,"
+            f"resume={folder}: this run diverged and would diverge again: train a new one with a smaller optimizer.lr,"
             " or with trainer.gradient_clip_val"
         )
 

@@ -76,7 +76,7 @@ def _kinds(weights: Mapping[str, Tensor]) -> dict[str, tuple[Any, ...]]:
 def read_weights(path: Path) -> dict[str, Tensor]:
     """The tensors of a file. UserError: a missing or damaged file, NaN weights."""
     if not path.exists():
-        raise UserError(f"{path}: there is no such file; put the run's own file back")
+        raise UserError(f"{path}: there is no such file; restore the run's own file")
     with reading(path):
         facts = read_facts(path)
         weights: dict[str, Tensor] = load_file(path)
@@ -167,7 +167,7 @@ def check_vocabularies(folder: Path, expected: Mapping[str, str], actual: Mappin
         if name in expected and expected[name] != actual.get(name):
             raise UserError(
                 f"{folder}/{name.replace('.', '/')}: this is not the vocabulary that the run was trained with, as its "
-                "SHA-256 says; put the run's own file back"
+                "SHA-256 says; restore the run's own file"
             )
 
 

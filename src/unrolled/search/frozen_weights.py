@@ -48,5 +48,6 @@ def check_weights(weights: str) -> None:
     check_choice("search.weights", weights, WEIGHTS)
     if weights == "int8" and levels() is None:
         log.warning(
-            "search.weights=int8: this machine has no products of 8-bit integers, or wrong ones: weights stay float"
+            "search.weights=int8: this machine cannot multiply 8-bit integers, or gets them wrong: weights "
+            "stay floating-point"
         )

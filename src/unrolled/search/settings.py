@@ -67,7 +67,9 @@ class BeamSearch:
         check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
         check_weights(self.weights)
         if self.shortlist is not None and self.language_model is not None:
-            raise UserError("search.shortlist and search.language_model: a language model needs all words; omit one")
+            raise UserError(
+                "search.shortlist and search.language_model: a language model needs all words; omit one of the two"
+            )
 
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """The best hypothesis for every sentence of ``batch``, in its order."""

@@ -27,7 +27,7 @@ def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
         if number == 1:
             raw = raw.removeprefix(BOM)
         if b"\0" in raw:
-            raise UserError(f"{name}:{number}: there is a NUL byte; this is no text file, or a damaged one")
+            raise UserError(f"{name}:{number}: there is a NUL byte; this is not a text file, or it is damaged")
         try:
             yield raw.decode("utf-8")
         except UnicodeDecodeError as problem:
@@ -48,7 +48,7 @@ def checked_file(path: str | Path) -> Path:
         raise UserError(f"{path}: this is a folder; name a file")
     if not stat.S_ISREG(mode):
         kind = "a named pipe" if stat.S_ISFIFO(mode) else "a device or a socket"
-        raise UserError(f"{path}: this is {kind}, which cannot be read twice; name a file")
+        raise UserError(f"{path}: this is {kind}, which can be read only once; name a file")
     return path
 
 
@@ -61,11 +61,11 @@ def read_lines(path: str | Path) -> Iterator[str]:
             for number, line in enumerate(decode_lines(stream, str(path)), start=1):  # noqa: B007
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
-        raise UserError(f"{path}:{number + 1}: not a whole gzip file; compress it again") from problem
+        raise UserError(f"{path}:{number + 1}: the gzip file is incomplete; compress it again") from problem
     except OSError as problem:
         raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem
     if number == 0:
-        raise UserError(f"{path}: the file is empty; give a file with one sentence a line")
+        raise UserError(f"{path}: the file is empty; give a file with one sentence per line")
 
 
 def count_lines(path: str | Path) -> int:

@@ -127,7 +127,7 @@ def read_codes(path: Path) -> Codes:
     try:
         return Codes(lines)
     except (ValueError, IndexError):
-        raise UserError(f"{path}: these are no codes of subword-nmt: every line is a pair of symbols") from None
+        raise UserError(f"{path}: these are not subword-nmt codes: each line must be a pair of symbols") from None
 
 
 def is_cut(words: Sequence[str]) -> bool:

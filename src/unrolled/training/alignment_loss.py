@@ -74,4 +74,4 @@ def check_supervision(model: Translator, supervision: Supervision | None, penalt
         return
     mistakes = {"alignment=none": supervision is not None, "objective.doubly_stochastic=0": penalty > 0}
     for instead in (choice for choice, mistaken in mistakes.items() if mistaken):
-        raise UserError(f"this model has no attention to be taught: give {instead}, or take model=cgru")
+        raise UserError(f"this model has no attention to teach: give {instead}, or take model=cgru")

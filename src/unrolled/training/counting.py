@@ -73,7 +73,7 @@ class Counting(LanguageModeling):
         if self.trainer.world_size > 1:
             raise UserError(f"n-grams are counted by one process, not by {self.trainer.world_size}: take hardware=cpu")
         if self.trainer.precision not in FULL_PRECISION:
-            raise UserError(f"trainer.precision={self.trainer.precision} would round probabilities: omit it")
+            raise UserError(f"trainer.precision={self.trainer.precision} would round the probabilities: omit it")
 
     def on_train_epoch_start(self) -> None:
         """Forget all counts: every epoch has the same sentences."""
@@ -125,8 +125,8 @@ class Counting(LanguageModeling):
         super()._log_likelihood(split)
         if self._impossible:
             log.warning(
-                "%s: %d words have the probability 0, so that the perplexity is infinite; smoothing gives every word "
-                "some: model/estimator=kneser_ney, absolute, katz or add_alpha",
+                "%s: %d words have probability 0, so the perplexity is infinite; smoothing gives every word some "
+                "probability: model/estimator=kneser_ney, absolute, katz or add_alpha",
                 split,
                 self._impossible,
             )

@@ -26,7 +26,7 @@ def check_regularization(weight: float, model: object) -> None:
     name = "objective.gradient_regularization"
     check(name, weight, NOT_NEGATIVE)
     if weight > 0 and not isinstance(model, RecurrentLanguageModel):
-        raise UserError(f"{name}={weight}: this model has no recurrent states: leave it 0, or take model=rnn_lm")
+        raise UserError(f"{name}={weight}: this model has no recurrent states: leave it at 0, or use model=rnn_lm")
 
 
 def omega(cell: Cell, inputs: Tensor, x: CellState, dx_next: CellState) -> Tensor:

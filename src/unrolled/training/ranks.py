@@ -96,7 +96,7 @@ def processes(accelerator: str, devices: Any, strategy: str) -> int:
         return wanted
     if wanted > 1:
         divided = "hardware=multi_gpu" if gpus else "hardware=ddp_cpu"
-        raise UserError(f"trainer.devices={devices}: take {divided} with it, which divides batches among processes")
+        raise UserError(f"trainer.devices={devices}: add {divided}, which divides batches among the processes")
     return 1
 
 
@@ -159,7 +159,7 @@ def _wait(children: list[subprocess.Popen[bytes]]) -> None:
         for rank, state in enumerate(states):
             if state is not None and state < 0:
                 log.error(
-                    "process %d of %d was ended from outside by %s, as the system does when its memory is full; "
+                    "process %d of %d was killed by %s, as the system does when it runs out of memory; "
                     "the others end too; resume=RUN continues from the last checkpoint",
                     *(rank + 1, len(children), signal.Signals(-state).name),
                 )
@@ -200,7 +200,7 @@ def end_with_parent() -> None:
 
 def _end_after(pipe: int) -> None:
     os.read(pipe, 1)  # nobody writes: it returns when the other end is closed
-    log.warning("the process that started this one has ended, and so does this one")
+    log.warning("the process that started this one has ended, so this one ends too")
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(PATIENCE)
     os.kill(os.getpid(), signal.SIGKILL)

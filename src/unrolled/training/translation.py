@@ -63,7 +63,9 @@ class Translation(Objective):
                 "data.val_alignment=FILE, or another figure"
             )
         if self.monitor.endswith("_error_rate") and symbols is None:
-            raise UserError(f"objective.monitor={self.monitor}: of which symbols? give data.symbols=word or grapheme")
+            raise UserError(
+                f"objective.monitor={self.monitor}: errors in which symbols? Give data.symbols=word or grapheme"
+            )
         self.decode = decode
         self.references = references
         self.words, self.gold = words, gold

@@ -79,7 +79,7 @@ class SaveProgress(Callback):
         if trainer.validating or (not first and self._received is not None and now - self._received[1] > AGAIN):
             _end(number)
         if first:
-            log.info("interrupted: training ends after this batch; interrupt again to end it at once")
+            log.info("interrupted: training stops after this batch; interrupt again to stop at once")
 
     def on_train_end(self, trainer: lightning.Trainer, module: Any) -> None:
         """Stop handling signals."""
