@@ -159,4 +159,4 @@ def test_conf_in_the_current_folder_adds_choices(call, tmp_path):
     call("echo a b | unrolled translate run=run trust=my_attention")
     # which dot attention minds
     said = call("unrolled train attention=dot", *SMALL, "model.decoder_size=5", status=2).stderr
-    assert "conf/attention/dot.yaml is not read: unrolled has attention=dot itself" in said
+    assert "conf/attention/dot.yaml is not read: unrolled has its own attention=dot" in said

@@ -204,7 +204,7 @@ def test_a_mixture_is_a_model_like_any_other(runs):
         (["mixture=[0.5,0.5]"], "[rnn,pieces]", "pieces has another vocabulary than rnn"),
         (["mixture=[0.5]"], "[rnn,feedforward]", "a weight for each of the 2 runs"),
         (["mixture=[0.5,0.6]"], "[rnn,feedforward]", "sum to 1.1"),
-        (["mixture=[-0.5,1.5]"], "[rnn,feedforward]", "numbers from 0"),
+        (["mixture=[-0.5,1.5]"], "[rnn,feedforward]", "not negative"),
         (["mixture=half"], "[rnn,feedforward]", "mixture=half"),
         (["context=page"], "rnn", "context=page is unknown"),
         (["rank=best"], "rnn", "rank=best is unknown"),
