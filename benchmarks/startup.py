@@ -26,7 +26,7 @@ TIMES = 5
 
 
 def child(overrides: list[str]) -> None:
-    """Go through what src/train.py does up to its first step; print the seconds of every part."""
+    """Train as src/train.py does; print the seconds of every part up to the end of the first step."""
     parts = {"python": (time.time() - process_start(), time.process_time())}
     last = time.perf_counter(), time.process_time()
 
@@ -47,11 +47,11 @@ def child(overrides: list[str]) -> None:
 
     end("import lightning")
     sys.argv = [str(ROOT / "src/train.py"), *overrides]
-    import train  # noqa: F401
+    import unrolled.api.training_job as job
+    import unrolled.commands.train as command
 
     end("import unrolled and hydra")
-    from unrolled.configuration.build import build_data, build_module, build_trainer
-    from unrolled.configuration.command import command
+    train_in, build_module, build_trainer = job.train_in, job.build_module, job.build_trainer
 
     class FirstStep(lightning.Callback):
         def on_train_start(self, trainer: object, module: object) -> None:
@@ -60,21 +60,23 @@ def child(overrides: list[str]) -> None:
         def on_train_batch_end(self, *_: object) -> None:
             end("first step")
 
-    @command("train")
-    def main(config: object) -> None:
+    def configured(*arguments: object, **options: object) -> object:
         end("configuration")
-        lightning.seed_everything(config.seed, verbose=False)
-        data = build_data(config)
-        data.prepare_data()
-        data.setup()
-        end("data")
-        module = build_module(config, data)
-        end("model")
-        trainer = build_trainer(config)
-        trainer.callbacks.append(FirstStep())
-        trainer.fit(module, datamodule=data)
+        return train_in(*arguments, **options)
 
-    main()
+    def with_data(*arguments: object) -> object:
+        end("data")
+        module = build_module(*arguments)
+        end("model")
+        return module
+
+    def watched(*arguments: object, **options: object) -> object:
+        trainer = build_trainer(*arguments, **options)
+        trainer.callbacks.append(FirstStep())
+        return trainer
+
+    command.train_in, job.build_module, job.build_trainer = configured, with_data, watched
+    command.main()
     print(json.dumps(parts))
 
 

@@ -31,7 +31,7 @@ def train_here(tmp_path_factory):
         with (
             chdir(folder),
             patch.dict(os.environ, {"UNROLLED_CACHE": str(folder / "cache")}),
-            patch("unrolled.training.run.save_curves"),
+            patch("unrolled.figures.curves.save_curves"),
         ):
             return unrolled.train(*options, **({"progress": False} | more))
 

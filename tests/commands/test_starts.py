@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from support.scripts import ROOT, TINY, TINY_MODEL
+from support.scripts import ROOT, TESTS, TINY, TINY_MODEL
 
 WATCHED = ("lightning", "torchmetrics", "wandb", "pandas", "scipy", "torch", "matplotlib", "sacrebleu", "sentencepiece")
 NEVER = {"lightning", "torchmetrics", "wandb", "pandas", "scipy"}
@@ -76,6 +76,16 @@ def test_help_is_there_before_anything_large_is_imported(text):
 def test_a_mistake_is_told_before_anything_large_is_imported(text):
     for script in ("train.py", "translate.py", "score.py", "sample.py", "compare.py", "evaluate.py"):
         assert not packages(imported(script, "there.is.no.such=option", cwd=text, status=2)) - {"torch"}
+
+
+@pytest.mark.slow
+def test_the_first_step_does_not_wait_for_what_the_end_needs(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    options = [*TINY, *TINY_MODEL, "logger=wandb", "logger.wandb.mode=offline", "hydra.run.dir=run"]
+    watched = ["+callbacks.first_step._target_=support.killing.Imported"]
+    modules = imported("train.py", *options, *watched, cwd=tmp_path)
+    assert "matplotlib" in modules
+    assert "matplotlib" not in (tmp_path / "imported").read_text().split()
 
 
 @pytest.mark.slow

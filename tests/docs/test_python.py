@@ -23,7 +23,7 @@ def folder(tmp_path):
     with (
         chdir(tmp_path),
         patch.dict(os.environ, {"UNROLLED_CACHE": str(tmp_path / "cache"), "WANDB_MODE": "disabled"}),
-        patch("unrolled.training.run.save_curves"),
+        patch("unrolled.figures.curves.save_curves"),
     ):
         yield tmp_path
 

@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import sys
 from pathlib import Path
 
 import torch
@@ -46,6 +47,14 @@ class Threads(Callback):
     def on_train_start(self, trainer, module):
         with Path("threads").open("a") as file:
             file.write(f"{torch.get_num_threads()}\n")
+
+
+class Imported(Callback):
+    """Writes into the file ``imported`` the modules that are loaded when the first batch has been trained on."""
+
+    def on_train_batch_end(self, trainer, module, outputs, batch, batch_idx):
+        if not Path("imported").exists():
+            Path("imported").write_text("\n".join(sorted(sys.modules)))
 
 
 class Full(Callback):

@@ -93,7 +93,7 @@ def _read_once() -> Iterator[None]:
 def without_drawings() -> Iterator[None]:
     """Training draws no curves and no heat maps, which take longer than all else of a tiny one."""
     with (
-        patch("unrolled.training.run.save_curves"),
+        patch("unrolled.figures.curves.save_curves"),
         patch("unrolled.training.callbacks.pictures.save_alignments", return_value=[]),
     ):
         yield

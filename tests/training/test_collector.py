@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from unrolled.training import collector
-from unrolled.training.collector import rest, wake
+from unrolled.training.collector import overlook_imports, rest, wake
 
 
 @pytest.fixture
@@ -40,7 +40,16 @@ def test_it_rests_while_a_command_starts_and_when_it_ends(python):
     assert python.frozen == 1
 
 
+def test_imports_are_overlooked_once_before_the_first_model(python):
+    rest()
+    for _ in range(2):  # jobs of a sweep: what the second freezes, the first may have left as garbage
+        overlook_imports()
+        assert python.frozen == 1
+        wake()
+
+
 def test_a_program_that_calls_us_keeps_its_collector(python):
+    overlook_imports()
     wake()
     assert (python.threshold, python.frozen, python.at_exit) == ((700, 10, 10), 0, [])
     python.frozen = 5  # as pytest's

@@ -70,7 +70,7 @@ def checkpoint(task, step=7):
 def start(tmp_path, monkeypatch):
     """``start(fit)``: run it in tmp_path; the trainer, and what run() returned."""
     monkeypatch.setattr(module, "keep_freed_memory", lambda: None)
-    monkeypatch.setattr(module, "save_curves", lambda folder, name: None)
+    monkeypatch.setattr("unrolled.figures.curves.save_curves", lambda folder, name: None)
     (tmp_path / "checkpoints").mkdir()
 
     def begin(fit=lambda: None, best=None, **options):

@@ -14,8 +14,10 @@ def train_in(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any
     import lightning
 
     from unrolled.runs.provenance import check_unchanged, write_provenance
+    from unrolled.training.collector import overlook_imports
     from unrolled.training.run import run
 
+    overlook_imports()
     lightning.seed_everything(config.seed, verbose=False)  # before anything random; 0 is a seed like any other
     data = build_data(config)
     if resume:

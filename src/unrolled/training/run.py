@@ -10,7 +10,6 @@ import torch
 from lightning.pytorch.callbacks import ModelCheckpoint
 
 from unrolled.data.module import DataModule
-from unrolled.figures.curves import save_curves
 from unrolled.files import reading, write_lines
 from unrolled.inference.precision import warn_if_emulated
 from unrolled.runs.results import write_results
@@ -96,6 +95,8 @@ def run(
             if outcome != "failed":
                 for logger in trainer.loggers:
                     logger.save()
+                from unrolled.figures.curves import save_curves  # and matplotlib, which training can start without
+
                 save_curves(folder, name)
             # the very last file: a run that says how it ended is complete
             results["peak_memory_mib"] = round(peak_memory_mib(), 1)
