@@ -65,11 +65,11 @@ def test_a_number_is_within_its_limits(allowed, good, bad, said):
 
 
 def test_values_with_another_meaning_and_what_else_to_do_are_said():
-    allowed = Numbers(least=1, whole=True, also=(None, -1), instead="take schedule=constant")
+    allowed = Numbers(least=1, whole=True, also=(None, -1), instead="use schedule=constant")
     assert [value in allowed for value in (None, -1, 1, -1.0, 0, False)] == [True, True, True, False, False, False]
     with pytest.raises(UserError) as caught:
         check("steps", False, allowed)
-    assert str(caught.value) == ("steps=false: give a whole number from 1, or null, or -1, or take schedule=constant")
+    assert str(caught.value) == ("steps=false: give a whole number from 1, or null, or -1, or use schedule=constant")
 
 
 def test_one_of_some_values_is_that_value_and_not_one_that_equals_it():

@@ -71,7 +71,7 @@ def test_every_tokenizer_is_offered_for_each_side():
         (["tokenizer.source=character", "tokenizer.source.unit=x"], "tokenizer.unit=x is unknown"),
         (["tokenizer.target.size=9"], "tokenizer.target: there is no such option"),
         (["data=monolingual_text", "model=rnn_lm", *(f"data.{s}=t.txt" for s in ("train", "val", "test")),
-          "tokenizer.source=word"], "this text has one side only; take tokenizer=..."),
+          "tokenizer.source=word"], "this text has one side only; use tokenizer=..."),
     ],
 )  # fmt: skip
 def test_mistakes_are_one_line(options, says, tmp_path):

@@ -79,7 +79,7 @@ def test_what_conf_writes_is_within_its_range():
         ({"trainer": {"max_time": 5}}, "trainer.max_time=5: give DD:HH:MM:SS"),
         ({"trainer": {"max_time": "00:00:00:00"}}, "trainer.max_time=00:00:00:00: give DD:HH:MM:SS"),
         ({"trainer": {"max_time": "99999999999:00:00:00"}}, "trainer.max_time=99999999999:00:00:00: give"),
-        ({"trainer": {"fast_dev_run": 2}}, "trainer.fast_dev_run=2: give false; it leaves no results: take debug"),
+        ({"trainer": {"fast_dev_run": 2}}, "trainer.fast_dev_run=2: give false; it leaves no results: use debug"),
         ({"trainer": {"barebones": True}}, "trainer.barebones=true: give false; a run needs"),
         ({"optimizer": {"betas": [0.9, 1.0]}}, "optimizer.betas=[0.9, 1.0]: give two of them, each a number from 0"),
         ({"cache": None}, "cache=null: give a name"),

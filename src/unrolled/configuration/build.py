@@ -111,7 +111,7 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
     supervision = instantiate(config.alignment) if "_target_" in config.alignment else None
     if supervision is not None and kind != "translation":
         raise UserError(
-            f"model={config.choices.model} has no attention to align: omit alignment=..., or take model=cgru"
+            f"model={config.choices.model} has no attention to align: omit alignment=..., or use model=cgru"
         )
     objective = instantiate({name: value for name, value in config.objective.items() if name != "kind"})
     if kind == "counting":

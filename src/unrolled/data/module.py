@@ -135,7 +135,7 @@ class DataModule(lightning.LightningDataModule):
         of_source, of_target = of_sides(self._tokenizer)
         if train.source is None:
             if of_source is not of_target:
-                raise UserError("tokenizer.source, tokenizer.target: this text has one side only; take tokenizer=...")
+                raise UserError("tokenizer.source, tokenizer.target: this text has one side only; use tokenizer=...")
             return None, of_target.train([train.target])
         if of_source is of_target and of_source.joint:
             joint = of_source.train([train.source, train.target])

@@ -29,7 +29,7 @@ def warn_if_emulated(precision: str, device: str) -> None:
         return
     suits = "16-mixed (in training hardware=gpu_fp16)" if device == "cuda" else "32-true (in training hardware=cpu)"
     name = str(dtype).removeprefix("torch.")
-    log.warning("precision=%s: this %s only emulates %s, which is slower: take %s", precision, device, name, suits)
+    log.warning("precision=%s: this %s only emulates %s, which is slower: use %s", precision, device, name, suits)
 
 
 def _has(device: str, dtype: torch.dtype) -> bool:

@@ -76,7 +76,7 @@ class TrainedTranslator:
     def translations(self, lines: Sequence[str], count: int = 1) -> list[list[Output]]:
         """The ``count`` best of each line, best first; an empty line gets an empty one. UserError: no n-best search."""
         if count > 1 and not isinstance(self.search, BeamSearch):
-            raise UserError(f"nbest={count} needs a beam: take search=beam")
+            raise UserError(f"nbest={count} needs a beam: use search=beam")
         translated: dict[int, list[Output]] = {}
         with autocast(self.device, self.precision):
             batches = encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens)

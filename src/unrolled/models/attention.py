@@ -125,7 +125,7 @@ class DotAttention(Attention):
         if query_size != annotation_size:
             raise UserError(
                 f"attention=dot multiplies the decoder state ({query_size}) with annotations ({annotation_size} = "
-                "2 x model.encoder_size): set model.decoder_size to twice model.encoder_size, or take attention=general"
+                "2 x model.encoder_size): set model.decoder_size to twice model.encoder_size, or use attention=general"
             )
 
     def prepare(self, annotations: Tensor, valid: Tensor) -> Nested:

@@ -342,7 +342,7 @@ class MeanContextDecoder(Decoder):
         if attention is not None:
             raise UserError(
                 "model=encoder_decoder looks at the mean annotation and has no attention: omit attention=..., "
-                "or take model=cgru"
+                "or use model=cgru"
             )
         self.initial = nn.Linear(annotation_size, size)
         self.cell = GRUResetAfter(input_size=embedding_size, hidden_size=size)
@@ -378,7 +378,7 @@ class MeanContextDecoder(Decoder):
 def _required(attention: Attention | None) -> Attention:
     if attention is None:
         raise UserError(
-            "this model needs an attention, and attention=none: take attention=bahdanau, or model=encoder_decoder, "
+            "this model needs an attention, and attention=none: use attention=bahdanau, or model=encoder_decoder, "
             "which has none"
         )
     return attention

@@ -154,7 +154,7 @@ def rnn_lm(
     ``source_vocabulary`` is ignored: a language model reads the target side of parallel text.
     """
     if attention is not None:
-        raise UserError("model=rnn_lm has no source to look at: omit attention=..., or take a translation model")
+        raise UserError("model=rnn_lm has no source to look at: omit attention=..., or use a translation model")
     if tied_embeddings and embedding_size != hidden_size:
         raise UserError(
             f"model.tied_embeddings=true needs model.embedding_size ({embedding_size}) equal to model.hidden_size "

@@ -179,7 +179,7 @@ def translator(
             raise UserError(
                 "model.tied_target_embeddings=true needs a readout whose last layer is as wide as the embeddings "
                 f"({embedding_size}), and {type(model.readout).__name__}'s is {model.readout.output.in_features} wide: "
-                "leave it false, or take model=cgru or model=rnnsearch"
+                "leave it false, or use model=cgru or model=rnnsearch"
             )
         model.readout.output.weight = model.target_embedding.weight
     return model

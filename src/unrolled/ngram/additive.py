@@ -29,7 +29,7 @@ class AddAlpha:
     """
 
     def __init__(self, *, alpha: float) -> None:
-        check("model.estimator.alpha", alpha, Numbers(above=0, instead="take model/estimator=maximum_likelihood"))
+        check("model.estimator.alpha", alpha, Numbers(above=0, instead="use model/estimator=maximum_likelihood"))
         self.alpha = alpha
 
     def __call__(self, counts: Counts) -> Estimate:

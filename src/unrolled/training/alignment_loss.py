@@ -60,7 +60,7 @@ class Supervision:
         check("alignment.weight", self.weight, NOT_NEGATIVE)
         check("alignment.decay", self.decay, Numbers(above=0, most=1))
         if self.weight == 0 and not self.replace:
-            raise UserError("alignment.weight=0 teaches nothing: give a number above 0, or take alignment=none")
+            raise UserError("alignment.weight=0 teaches nothing: give a number above 0, or use alignment=none")
 
     def loss(self, weights: Tensor, known: Tensor, epoch: int) -> Tensor:
         """What is added to the summed loss of a batch in an epoch, from 0."""
@@ -74,4 +74,4 @@ def check_supervision(model: Translator, supervision: Supervision | None, penalt
         return
     mistakes = {"alignment=none": supervision is not None, "objective.doubly_stochastic=0": penalty > 0}
     for instead in (choice for choice, mistaken in mistakes.items() if mistaken):
-        raise UserError(f"this model has no attention to teach: give {instead}, or take model=cgru")
+        raise UserError(f"this model has no attention to teach: give {instead}, or use model=cgru")

@@ -71,7 +71,7 @@ class Counting(LanguageModeling):
     def on_fit_start(self) -> None:
         """UserError: several processes, each of which would have its own counts; half precision."""
         if self.trainer.world_size > 1:
-            raise UserError(f"n-grams are counted by one process, not by {self.trainer.world_size}: take hardware=cpu")
+            raise UserError(f"n-grams are counted by one process, not by {self.trainer.world_size}: use hardware=cpu")
         if self.trainer.precision not in FULL_PRECISION:
             raise UserError(f"trainer.precision={self.trainer.precision} would round the probabilities: omit it")
 

@@ -14,7 +14,7 @@ from unrolled.errors import POSITIVE_WHOLE, check
 
 Schedule = dict[str, Any] | None
 Length = Callable[[], float]
-STEPS = replace(POSITIVE_WHOLE, instead="take schedule=constant")
+STEPS = replace(POSITIVE_WHOLE, instead="use schedule=constant")
 
 
 def constant(optimizer: Optimizer, *, monitor: str, mode: str, length: Length) -> Schedule:
