@@ -9,6 +9,8 @@ import time
 import pytest
 from support.scripts import ROOT
 
+from unrolled.training.ranks import run_ranks
+
 START = """
 import logging, os, signal
 from unrolled.training.ranks import run_ranks
@@ -73,3 +75,24 @@ def test_a_killed_process_has_a_line_and_ends_the_others(started, tmp_path):
     assert "SIGKILL" in said
     assert (tmp_path / "saved-0").exists()
     assert "Traceback" not in said
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_does_not_break_off_a_look_at_a_process(sign, tmp_path, monkeypatch):
+    """Popen.poll holds a lock, and an exception from a handler could leave it held: the next wait would be in vain."""
+    monkeypatch.setenv("FOLDER", str(tmp_path))
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "tests"))
+    looks = []
+
+    class Child(subprocess.Popen):
+        def poll(self):
+            looks.append("begun")
+            if len(looks) == 1:
+                signal.raise_signal(sign)
+            looks.append("ended")
+            return super().poll()
+
+    monkeypatch.setattr(subprocess, "Popen", Child)
+    with pytest.raises(KeyboardInterrupt):
+        run_ranks("support.waiting_rank", {}, 1)
+    assert looks.count("begun") == looks.count("ended") > 0

@@ -29,6 +29,7 @@ log = logging.getLogger(__name__)
 PIPE = "UNROLLED_PARENT"
 """Environment variable: the file descriptor that ends with the process that started this one."""
 PATIENCE = 60.0  # seconds a process has to save and end
+GLANCE = 0.1  # seconds between two looks at the processes
 
 
 class Devices:
@@ -127,31 +128,23 @@ def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
         "OMP_NUM_THREADS": threads,
         PIPE: str(ours),
     }
-    children = [
-        subprocess.Popen(
-            [sys.executable, "-m", module],
-            env=os.environ | environment | shared | {"LOCAL_RANK": str(rank), "RANK": str(rank)},
-            pass_fds=[ours],
-        )
-        for rank in range(processes)
-    ]
-    os.close(ours)
-    received: list[int] = []
-    try:
-        with _signals_as_interrupts(received):
-            _wait(children)
-    except KeyboardInterrupt:
-        _stop(children, signal.SIGTERM if received else signal.SIGINT)
-        if signal.SIGUSR2 in received:
-            raise Preempted(128 + signal.SIGUSR2) from None
-        raise
-    finally:
-        _stop(children, signal.SIGTERM)
-        os.close(theirs)
+    children: list[subprocess.Popen[bytes]] = []
+    with _signals_noted() as received:
+        try:
+            for rank in range(processes):
+                variables = os.environ | environment | shared | {"LOCAL_RANK": str(rank), "RANK": str(rank)}
+                children.append(subprocess.Popen([sys.executable, "-m", module], env=variables, pass_fds=[ours]))
+            os.close(ours)
+            _wait(children, received)
+        finally:
+            _stop(children, received)
+            os.close(theirs)
 
 
-def _wait(children: list[subprocess.Popen[bytes]]) -> None:
+def _wait(children: list[subprocess.Popen[bytes]], received: list[signal.Signals]) -> None:
     while True:
+        if received:
+            raise Preempted(128 + signal.SIGUSR2) if signal.SIGUSR2 in received else KeyboardInterrupt
         states = [child.poll() for child in children]
         bad = [state for state in states if state]
         if OUT_OF_MEMORY in bad:
@@ -168,24 +161,25 @@ def _wait(children: list[subprocess.Popen[bytes]]) -> None:
             sys.exit(bad[0])
         if all(state == 0 for state in states):
             return
-        time.sleep(0.1)
+        time.sleep(GLANCE)
 
 
 @contextmanager
-def _signals_as_interrupts(received: list[int]) -> Iterator[None]:
-    """Treat SIGTERM, and SIGUSR2 if it has a handler, like Ctrl-C, and note them in ``received``."""
+def _signals_noted() -> Iterator[list[signal.Signals]]:
+    """Only note Ctrl-C and SIGTERM, and SIGUSR2 if it has a handler, in the list that this gives.
 
-    def interrupt(number: int, _: Any) -> None:
-        received.append(number)
-        raise KeyboardInterrupt
-
+    An exception raised by a handler could leave the lock of a Popen held, and whoever waits for its process then waits
+    in vain.
+    """
+    received: list[signal.Signals] = []
     if threading.current_thread() is not threading.main_thread():  # only it can handle signals
-        yield
+        yield received
         return
-    heard = [signal.SIGTERM] if signal.getsignal(signal.SIGUSR2) == signal.SIG_DFL else [signal.SIGTERM, signal.SIGUSR2]
-    before = {sign: signal.signal(sign, interrupt) for sign in heard}
+    unheard = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: None, signal.SIGUSR2: signal.SIG_DFL}
+    heard = [sign for sign, handler in unheard.items() if signal.getsignal(sign) != handler]
+    before = {sign: signal.signal(sign, lambda number, _: received.append(signal.Signals(number))) for sign in heard}
     try:
-        yield
+        yield received
     finally:
         for sign, handler in before.items():
             signal.signal(sign, handler)
@@ -206,15 +200,21 @@ def _end_after(pipe: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def _stop(children: list[subprocess.Popen[bytes]], sign: signal.Signals) -> None:
-    alive = [child for child in children if child.poll() is None]
-    for child in alive:
-        child.send_signal(sign)
-    for child in alive:
-        try:
-            child.wait(timeout=PATIENCE)
-        except subprocess.TimeoutExpired:
-            child.kill()
+def _stop(children: list[subprocess.Popen[bytes]], received: list[signal.Signals]) -> None:
+    """End those that run, with the signals received, also those to come; with SIGTERM if there were none."""
+    at_the_latest = time.monotonic() + PATIENCE
+    sent = 0
+    while alive := [child for child in children if child.poll() is None]:
+        if time.monotonic() > at_the_latest:
+            for child in alive:
+                child.kill()
+            return
+        signs = received or [signal.SIGTERM]
+        for sign in signs[sent:]:
+            for child in alive:
+                child.send_signal(signal.SIGINT if sign == signal.SIGINT else signal.SIGTERM)
+        sent = len(signs)
+        time.sleep(GLANCE)
 
 
 def _free_port() -> int:
