@@ -87,7 +87,7 @@ def test_every_choice_runs_one_step(group, choice, tmp_path):
     logger = [] if group == "logger" else ["logger=csv"]
     step = [option for option in STEP if option != "logger=csv"] + logger
     pictures = [] if group == "callbacks" else NO_PICTURES[: 1 if "model=ngram_lm" in more else 2]
-    done = call_script("train.py", f"{group}={choice}", *more, *step, *pictures, cwd=tmp_path)
+    done = call_script("train.py", f"{group}={choice}", *more, *step, *pictures, cwd=tmp_path, looking=True)
     assert done.status == 0, done.stderr
     run = results(tmp_path / "run")
     assert (run["status"], run["steps"]) == ("completed", 1)

@@ -63,8 +63,8 @@ def runs(tmp_path, data):
     return tmp_path / "sweep"
 
 
-def compare(folder, *more, runs="sweep", status=0):
-    done = call_script("compare.py", f"runs={runs}", *FEW, *more, cwd=folder)
+def compare(folder, *more, runs="sweep", status=0, drawings=False):
+    done = call_script("compare.py", f"runs={runs}", *FEW, *more, cwd=folder, drawings=drawings)
     assert done.status == status, done.stderr
     return done
 
@@ -162,7 +162,7 @@ def test_figures_show_the_numbers_of_the_table(runs, monkeypatch):
 
 
 def test_pictures_are_written_and_stand_in_the_page(runs):
-    compare(runs.parent)
+    compare(runs.parent, drawings=True)
     folder = runs / "comparison"
     assert sorted(path.name for path in folder.iterdir()) == sorted(
         [f"comparison.{suffix}" for suffix in ("md", "csv", "html")]

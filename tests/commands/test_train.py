@@ -138,7 +138,7 @@ def test_a_sweep_gives_one_run_folder_a_job(sweep):
 
 
 def test_a_sweep_is_compared(sweep, tmp_path):
-    done = call_script("compare.py", f"runs={sweep}", f"output={tmp_path}", "bootstrap=40", cwd=tmp_path)
+    done = call_script("compare.py", f"runs={sweep}", f"output={tmp_path}", "bootstrap=40", cwd=tmp_path, drawings=True)
     head, (first, *_) = done.stdout.splitlines()[0], done.stdout.splitlines()[1:]
     bleu = [results(sweep / f"{job}-cgru-gru_att-reorder-seed{job}")["test/bleu"] for job in (0, 1)]
     assert first.split()[:2] == ["cgru-gru_att", "2"]

@@ -45,7 +45,7 @@ def metrics(run):
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
-    done = call_script("train.py", *SHORT, TWO, "hydra.run.dir=run", cwd=folder, drawings=True)
+    done = call_script("train.py", *SHORT, TWO, "hydra.run.dir=run", cwd=folder, drawings=True, looking=True)
     assert done.status == 0, done.stderr
     return folder / "run"
 
@@ -102,7 +102,7 @@ def test_mlflow_has_one_run_also_after_a_resume(tmp_path):
     from mlflow.tracking import MlflowClient
 
     short = [*SHORT, "trainer.max_epochs=1", "logger=mlflow", "hydra.run.dir=run"]
-    assert call_script("train.py", *short, cwd=tmp_path, drawings=True).status == 0
+    assert call_script("train.py", *short, cwd=tmp_path, drawings=True, looking=True).status == 0
     done = call_script("train.py", "resume=run", "trainer.max_epochs=2", cwd=tmp_path)
     assert done.status == 0, done.stderr
     client = MlflowClient(f"sqlite:///{tmp_path / 'run' / 'mlflow.db'}")

@@ -36,7 +36,7 @@ def picture(path):
 def looked(tmp_path_factory):
     """The folder of a run that measured, with Weights & Biases, offline."""
     where = tmp_path_factory.mktemp("looked")
-    assert call_script("train.py", NORMS, *DROPOUT, *TINY_LM, *SHORT, cwd=where).status == 0
+    assert call_script("train.py", NORMS, *DROPOUT, *TINY_LM, *SHORT, cwd=where, drawings=True).status == 0
     return where / "run"
 
 
@@ -96,7 +96,7 @@ def test_the_experiment_compares_cells_in_the_folder_of_its_sweep(tmp_path):
         "data.grammar.test_pairs=5",
         "trainer.max_steps=1",
     ]
-    assert call_script("train.py", "-m", *more, "sweep.dir=cells", cwd=tmp_path).status == 0
+    assert call_script("train.py", "-m", *more, "sweep.dir=cells", cwd=tmp_path, drawings=True).status == 0
     picture(tmp_path / "cells" / "gradient-norms.png")
     for name in ("0-tanh-seed1", "1-lstm-seed1"):
         rows = read_rows(tmp_path / "cells" / name / "gradient_norms.csv")

@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import chdir, contextmanager, nullcontext, redirect_stderr, redirect_stdout
 from functools import cache
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
@@ -20,6 +21,7 @@ import yaml
 from omegaconf.grammar_parser import parse
 
 from support.composed_once import composed_once
+from unrolled.runs import provenance
 
 TESTS = Path(__file__).resolve().parents[1]
 ROOT = TESTS.parent
@@ -56,6 +58,8 @@ def run_script(
 
 _load_yaml = yaml.load
 _parse = cache(parse)
+_entry_points = cache(entry_points)
+_git = cache(provenance._git)
 
 
 @cache
@@ -91,10 +95,32 @@ def _read_once() -> Iterator[None]:
 
 @contextmanager
 def without_drawings() -> Iterator[None]:
-    """Training draws no curves and no heat maps, which take longer than all else of a tiny one."""
+    """Pictures are empty files, and training draws no curves: drawing takes most of the time of a comparison."""
+    with patch("unrolled.figures.formats._draw", _draw_nothing), patch("unrolled.figures.curves.save_curves"):
+        yield
+
+
+@contextmanager
+def _without_looking() -> Iterator[None]:
+    """Training neither shows nor records where a model looks, which takes a fifth of a tiny one."""
     with (
-        patch("unrolled.figures.curves.save_curves"),
-        patch("unrolled.training.callbacks.pictures.save_alignments", return_value=[]),
+        patch("unrolled.training.callbacks.pictures.Pictures._show"),
+        patch("unrolled.training.callbacks.attention_record.AttentionRecord._add", return_value=False),
+    ):
+        yield
+
+
+def _draw_nothing(figure: object, to: Path | io.BytesIO, form: str) -> None:
+    if isinstance(to, Path):
+        to.touch()
+
+
+@contextmanager
+def _asked_once() -> Iterator[None]:
+    """Lightning looks through the installed packages, and we ask git for the commit, once in this process."""
+    with (
+        patch("lightning.fabric.utilities.registry.entry_points", _entry_points),
+        patch("unrolled.runs.provenance._git", _git),
     ):
         yield
 
@@ -107,10 +133,13 @@ class Called(NamedTuple):
     stderr: str
 
 
-def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "", drawings: bool = False) -> Called:
+def call_script(
+    script: str, *arguments: str, cwd: Path, text: str | bytes = "", drawings: bool = False, looking: bool = False
+) -> Called:
     """Run src/``script`` as `run_script` does, but inside this process: seconds quicker. An error is raised.
 
-    Without the log, which pytest keeps, and `without_drawings` unless they are asked for; ``trained`` has both.
+    Without the log, which pytest keeps, `without_drawings`, and without training's looking at attention, unless they
+    are asked for; ``trained`` has all three.
     """
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     status = 0
@@ -121,7 +150,9 @@ def call_script(script: str, *arguments: str, cwd: Path, text: str | bytes = "",
         ),
         patch.dict(os.environ, {"NETRC": os.devnull, "UNROLLED_CACHE": str(cwd / "cache")}),
         nullcontext() if drawings else without_drawings(),
+        nullcontext() if looking else _without_looking(),
         _read_once(),
+        _asked_once(),
         composed_once(),
         chdir(cwd),
         redirect_stdout(out),

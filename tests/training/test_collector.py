@@ -22,7 +22,8 @@ def python(monkeypatch):
     )
     monkeypatch.setattr(collector, "gc", fake)
     monkeypatch.setattr(collector, "atexit", SimpleNamespace(register=state.at_exit.append))
-    monkeypatch.setattr(collector, "_usual", None)
+    for name, value in (("_usual", None), ("_asked", False), ("_overlooked", False)):
+        monkeypatch.setattr(collector, name, value)
     return state
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf
+from omegaconf._utils import get_omega_conf_dumper
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
@@ -31,7 +32,10 @@ def resolved(config: DictConfig) -> Any:
 
 def to_yaml(config: DictConfig) -> str:
     """The resolved configuration as YAML, enough to run it again."""
-    return OmegaConf.to_yaml(OmegaConf.create(resolved(config)))
+    values = resolved(config)
+    return yaml.dump(
+        values, Dumper=get_omega_conf_dumper(), default_flow_style=False, allow_unicode=True, sort_keys=False
+    )
 
 
 LARGEST = 2**20  # bytes of a config.yaml; ours have 10,000

@@ -6,6 +6,7 @@ import platform
 import subprocess
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:
         "command": _command(),
         "git": _git(),
         "python": platform.python_version(),
-        "versions": {"unrolled": __version__} | {name: version(name) for name in PACKAGES},
+        "versions": {"unrolled": __version__} | _versions(),
         "machine": {
             "system": platform.platform(),
             "processor": _processor(),
@@ -66,6 +67,12 @@ def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:
         },
         "sha256": fingerprint,
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Of `PACKAGES`: what has been imported does not change while the process runs."""
+    return {name: version(name) for name in PACKAGES}
 
 
 def _command() -> list[str]:

@@ -8,21 +8,28 @@ import gc
 
 _usual: tuple[int, int, int] | None = None
 """The thresholds before `rest`, if it has changed them."""
+_asked = False
+"""Whether `rest` has been called: counting what is frozen takes longer the more there is, so it is done once."""
+_overlooked = False
+"""Whether `overlook_imports` has done so."""
 
 
 def rest() -> None:
     """Collect every 50,000 objects, unless somebody has set the collector otherwise."""
-    global _usual
-    if _usual is None and gc.isenabled() and gc.get_freeze_count() == 0:
+    global _usual, _asked
+    if not _asked and gc.isenabled() and gc.get_freeze_count() == 0:
         _usual = gc.get_threshold()
         gc.set_threshold(50_000, 20, 20)
         atexit.register(gc.freeze)
+    _asked = True
 
 
 def overlook_imports() -> None:
     """After `rest` and the imports: what is loaded by now stays to the end, and is not scanned again."""
-    if _usual is not None and gc.get_freeze_count() == 0:
+    global _overlooked
+    if _usual is not None and not _overlooked:
         gc.freeze()
+        _overlooked = True
 
 
 def wake() -> None:
