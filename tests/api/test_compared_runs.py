@@ -13,7 +13,13 @@ FEW = {"bootstrap": 20, "randomization": 20}
 def test_the_tables_are_those_of_the_command(sweep, tmp_path, caplog):
     folder = tmp_path / "tables"
     done = call_script(
-        "compare.py", f"runs={sweep}", "bootstrap=20", "randomization=20", f"output={folder}", cwd=tmp_path, drawings=True
+        "compare.py",
+        f"runs={sweep}",
+        "bootstrap=20",
+        "randomization=20",
+        f"output={folder}",
+        cwd=tmp_path,
+        drawings=True,
     )
     compared = unrolled.compare(sweep, **FEW)
     assert str(compared) == compared.text == done.stdout

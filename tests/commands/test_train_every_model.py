@@ -14,7 +14,9 @@ def test_every_model_with_every_attention_trains_translates_and_is_evaluated(mod
     sizes = ["model.embedding_size=8", "model.hidden_size=7"] if model in LANGUAGE_MODELS else TINY_MODEL
     sizes = [] if model == "ngram_lm" else sizes
     more = ["logger=csv", "~callbacks.pictures", "trainer.max_steps=2", "hydra.run.dir=run"]
-    done = call_script("train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *more, cwd=tmp_path, looking=True)
+    done = call_script(
+        "train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *more, cwd=tmp_path, looking=True
+    )
     assert done.status == 0, done.stderr
     found = results(tmp_path / "run")
     assert (found["status"], found["model"], found["attention"]) == ("completed", model, attention)
