@@ -9,7 +9,7 @@ from support.scripts import ROOT
 from unrolled.training.loggers import lean_wandb
 
 STARTED = """
-import sys
+import sys, time
 sys.path.insert(0, {src!r})
 from unrolled.training.loggers.lean_wandb import import_wandb
 from pydantic._internal import _fields
@@ -23,6 +23,10 @@ run = wandb_logger(folder={folder!r}, **options).experiment
 run.log({{"loss": 1.0}})
 assert "wandb.sdk.launch" not in sys.modules, "imported by every run"
 assert "opentelemetry.exporter" not in sys.modules, "an offline run sends nothing"
+from wandb.sdk.lib.service import service_port_file
+start = time.monotonic()
+service_port_file._SLEEP(9)  # between two looks for the service
+assert time.monotonic() - start < 5
 run.finish()
 """
 
