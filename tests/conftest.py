@@ -6,7 +6,6 @@ import os
 import shutil
 import signal
 import sqlite3
-import sys
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +13,7 @@ from typing import Any
 from unittest.mock import patch
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tiny models are quickest so, and repeat exactly
-os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # each interpreter that a test starts would compile all it imports
-sys.dont_write_bytecode = False
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each interpreter compiles all that it imports
 
 import pytest
 from hypothesis import settings
