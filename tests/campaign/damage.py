@@ -91,7 +91,7 @@ COMMANDS = {
 def make_runs(folder: Path) -> None:
     """A run folder of each kind, and what else the commands read."""
     for kind, options in KINDS.items():
-        train(folder, *options, folder=kind)
+        train(folder, *options, folder=kind, looking=True)
     (folder / "text").write_text("s1 s2\n", encoding="utf-8")
     (folder / "nbest").write_text("0 ||| a ||| logp=-1 ||| -1\n", encoding="utf-8")
 

@@ -58,7 +58,7 @@ def test_the_run_does_all_that_the_page_says(folder):
 def called(command, folder, *more):
     python, script, *arguments = shlex.split(command)
     assert (python, script[:4]) == ("python", "src/")
-    return call_script(script.removeprefix("src/"), *arguments, *more, cwd=folder)
+    return call_script(script.removeprefix("src/"), *arguments, *more, cwd=folder, looking=True)
 
 
 def test_every_option_of_the_page_is_one():

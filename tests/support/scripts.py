@@ -214,9 +214,9 @@ def write_pair(folder: Path, name: str, source: Sequence[str], target: Sequence[
     return f"[{paths[0]},{paths[1]}]"
 
 
-def train(cwd: Path, *arguments: str, folder: str = "run") -> Path:
+def train(cwd: Path, *arguments: str, folder: str = "run", looking: bool = False) -> Path:
     """Train into ``cwd``/``folder``, inside this process, and return that folder."""
-    done = call_script("train.py", *arguments, f"hydra.run.dir={folder}", cwd=cwd)
+    done = call_script("train.py", *arguments, f"hydra.run.dir={folder}", cwd=cwd, looking=looking)
     assert done.status == 0, done.stderr
     return cwd / folder
 

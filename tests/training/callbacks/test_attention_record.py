@@ -117,7 +117,7 @@ def test_sentences_are_those_that_were_translated(tmp_path):
         "data.max_tokens=10",
     ]  # five times as many in those
     run = ["logger=csv", "~callbacks.pictures", "callbacks.attention_record.sentences=2", "hydra.run.dir=run"]
-    assert call_script("train.py", *TINY, *TINY_MODEL, *few, *run, cwd=tmp_path).status == 0
+    assert call_script("train.py", *TINY, *TINY_MODEL, *few, *run, cwd=tmp_path, looking=True).status == 0
     made = build_data(read_config(str(tmp_path / "run")))
     snapshots = record.read(tmp_path / "run")
     assert [each["split"] for each in snapshots] == ["val", "test"]
