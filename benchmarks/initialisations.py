@@ -42,6 +42,17 @@ def before(model: nn.Module) -> None:
 
 
 @torch.no_grad()
+def small_source(model: nn.Module) -> None:
+    """Ours, but the source's embedding N(0, 1/E), and the encoder's map that reads it sqrt(E) times as large."""
+    embedding = model.source_embedding
+    nn.init.normal_(embedding.weight, std=embedding.embedding_dim**-0.5)
+    embedding.weight[embedding.padding_idx].zero_()
+    for name, matrix in model.encoder.named_parameters():
+        if "weight_ih_l0" in name:
+            matrix *= embedding.embedding_dim**0.5
+
+
+@torch.no_grad()
 def pytorch(model: nn.Module) -> None:
     """Every layer's own: embeddings N(0, 1), linear maps uniform up to fan-in^-1/2, GRUs up to H^-1/2, biases too."""
     for module in model.modules():
