@@ -18,7 +18,7 @@ class WithConfAndDocs(build_py):
         super().run()
         if not self.editable_mode:
             for name in ("conf", "docs"):
-                shutil.copytree(Path(__file__).with_name(name), package / name, ignore=shutil.ignore_patterns("*.py"))
+                shutil.copytree(Path(__file__).with_name(name), package / name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
 
 
 setup(cmdclass={"build_py": WithConfAndDocs})

@@ -85,7 +85,8 @@ def test_it_holds_all_of_conf_docs_and_the_package(wheel):
     ours = {path.relative_to(ROOT / "src").as_posix() for path in package if "__pycache__" not in path.parts}
     ours = {name for name in ours if ".egg-info/" not in name}
     others = [*(ROOT / "conf").rglob("*.yaml"), *(ROOT / "docs").rglob("*.*")]
-    more = {f"unrolled/{path.relative_to(ROOT).as_posix()}" for path in others if path.suffix != ".py"}
+    others = [path for path in others if path.suffix not in (".py", ".pyc")]
+    more = {f"unrolled/{path.relative_to(ROOT).as_posix()}" for path in others}
     assert names == ours | more
     assert {name.partition("/")[0] for name in names} == {"unrolled", "hydra_plugins"}  # no train.py for all to import
 
