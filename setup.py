@@ -18,7 +18,9 @@ class WithConfAndDocs(build_py):
         super().run()
         if not self.editable_mode:
             for name in ("conf", "docs"):
-                shutil.copytree(Path(__file__).with_name(name), package / name, ignore=shutil.ignore_patterns("*.py", "__pycache__"))
+                shutil.copytree(
+                    Path(__file__).with_name(name), package / name, ignore=shutil.ignore_patterns("*.py", "__pycache__")
+                )
 
 
 setup(cmdclass={"build_py": WithConfAndDocs})
