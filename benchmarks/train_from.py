@@ -1,7 +1,9 @@
-"""src/train.py, its translator beginning as a recipe of initialisations.py says: what a beginning costs in the end.
+"""Trains a translator as src/train.py does, initialised by a recipe of initialisations.py.
 
-python benchmarks/train_from.py before experiment=multi30k model=cgru attention=bahdanau data.root=DIR [...]
-python benchmarks/train_from.py "small source" experiment=multi30k model=cgru attention=bahdanau data.root=DIR [...]
+    python benchmarks/train_from.py before experiment=multi30k model=cgru attention=bahdanau data.root=DIR [...]
+    python benchmarks/train_from.py "small source" experiment=multi30k model=cgru attention=bahdanau data.root=DIR [...]
+
+docs/training.md, "What it costs later", compares three of them.
 """
 
 import sys
