@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import nn
 
-READ_EMBEDDINGS = ("decoder.rec1.input.weight", "readout.embedding.weight")
+READS_WORDS = re.compile(r"gru\.weight_ih_l0|rec1\.input\.weight|readout\.embedding\.weight")  # of the cGRU
 GATED = re.compile(r"gru\.weight_|rec[12]\.(input|recurrent)\.weight")  # of the cGRU
 
 
@@ -20,36 +20,50 @@ def ours(model: nn.Module) -> None:
 
 
 @torch.no_grad()
+def before(model: nn.Module) -> None:
+    """Ours until November 2026: embeddings N(0, 1/E), all else by Glorot."""
+    readout_only(model)
+    if not _tied(model):
+        nn.init.xavier_uniform_(_output(model).weight)
+
+
+@torch.no_grad()
 def embeddings_only(model: nn.Module) -> None:
-    """Embeddings N(0, 1), the readout as it was before."""
+    """Embeddings N(0, 1), the readout by Glorot."""
+    unit_variance(model)
     nn.init.xavier_uniform_(_output(model).weight)
 
 
 @torch.no_grad()
 def readout_only(model: nn.Module) -> None:
-    """The readout N(0, 1/R), embeddings as they were before."""
-    _embed(model, lambda size: size**-0.5)
+    """Ours, but what reads embeddings by Glorot."""
+    read_times(0.0)(model)
 
 
 @torch.no_grad()
-def before(model: nn.Module) -> None:
-    """Ours until 2026: embeddings N(0, 1/E), all else by Glorot."""
-    embeddings_only(model)
-    readout_only(model)
-    for name, matrix in model.named_parameters():
-        if name in READ_EMBEDDINGS:  # larger in ours where the embeddings are tied
-            nn.init.xavier_uniform_(matrix)
+def unit_variance(model: nn.Module) -> None:
+    """Ours for some weeks of 2026: embeddings N(0, 1); tied ones N(0, 1/E), and what reads those sqrt(E) times as large."""
+    read_times(0.0)(model)
+    root = model.source_embedding.embedding_dim**0.5
+    model.source_embedding.weight *= root
+    if _tied(model):
+        for name, matrix in model.named_parameters():
+            if READS_WORDS.search(name) and not name.startswith("encoder"):
+                matrix *= root
+    else:
+        model.target_embedding.weight *= root
 
 
-@torch.no_grad()
-def small_source(model: nn.Module) -> None:
-    """Ours, but the source's embedding N(0, 1/E), and the encoder's map that reads it sqrt(E) times as large."""
-    embedding = model.source_embedding
-    nn.init.normal_(embedding.weight, std=embedding.embedding_dim**-0.5)
-    embedding.weight[embedding.padding_idx].zero_()
-    for name, matrix in model.encoder.named_parameters():
-        if "weight_ih_l0" in name:
-            matrix *= embedding.embedding_dim**0.5
+def read_times(power: float) -> Callable[[nn.Module], None]:
+    """Ours, but what reads embeddings is E^power times as large as by Glorot; ours is 1/4."""
+
+    @torch.no_grad()
+    def fill(model: nn.Module) -> None:
+        for name, matrix in model.named_parameters():
+            if READS_WORDS.search(name):
+                matrix *= model.source_embedding.embedding_dim ** (power - 0.25)
+
+    return fill
 
 
 @torch.no_grad()
@@ -91,6 +105,10 @@ RECIPES: dict[str, Callable[[nn.Module], None]] = {
     "before": before,
     "embeddings only": embeddings_only,
     "readout only": readout_only,
+    "unit variance": unit_variance,
+    "E^1/8": read_times(0.125),
+    "E^3/8": read_times(0.375),
+    "E^1/2": read_times(0.5),
     "ours": ours,
     "pytorch": pytorch,
     "nmtpytorch": nmtpytorch,
@@ -101,6 +119,10 @@ RECIPES: dict[str, Callable[[nn.Module], None]] = {
 
 def _output(model: nn.Module) -> nn.Linear:
     return model.readout.output if hasattr(model, "readout") else model.output
+
+
+def _tied(model: nn.Module) -> bool:
+    return _output(model).weight is model.target_embedding.weight
 
 
 def _gates(model: nn.Module) -> Iterator[torch.Tensor]:

@@ -1,9 +1,9 @@
 """Trains a translator as src/train.py does, initialised by a recipe of initialisations.py.
 
-    python benchmarks/train_from.py before experiment=multi30k model=cgru attention=bahdanau data.root=DIR [...]
-    python benchmarks/train_from.py "small source" experiment=multi30k model=cgru attention=bahdanau data.root=DIR [...]
+    python benchmarks/train_from.py before experiment=multi30k data.root=DIR [...]
+    python benchmarks/train_from.py "unit variance" experiment=multi30k data.root=DIR [...]
 
-docs/training.md, "What it costs later", compares three of them.
+docs/training.md compares some of them.
 """
 
 import sys
@@ -13,21 +13,22 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-from initialisations import RECIPES, small_source
+from initialisations import RECIPES
 
 from unrolled.commands import train
 from unrolled.models import translator
 
 
 def main() -> None:
-    recipe = {**RECIPES, "small source": small_source}[sys.argv.pop(1)]
-    initialise = translator.initialise
+    recipe = RECIPES[sys.argv.pop(1)]
+    build = translator.translator
 
-    def begin(model: Any, **options: Any) -> None:
-        initialise(model, **options)
+    def begin(**options: Any) -> Any:
+        model = build(**options)
         recipe(model)
+        return model
 
-    translator.initialise = begin
+    translator.translator = begin
     train.main()
 
 

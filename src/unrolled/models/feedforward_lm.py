@@ -69,5 +69,11 @@ def feedforward_lm(
         direct=direct,
         dropout=dropout,
     )
-    initialise(model, output=model.output, orthogonal=False)
+    initialise(
+        model,
+        output=model.output,
+        embedding_size=embedding_size,
+        read_by=[lambda word: model.hidden(word.tile(1, order - 1))],
+        orthogonal=False,
+    )
     return model

@@ -168,8 +168,13 @@ def rnn_lm(
         dropout=VariationalDropout(dropout) if variational else nn.Dropout(dropout),
         embedding_dropout=embedding_dropout,
     )
-    tied = model.embedding if tied_embeddings else None
-    initialise(model, output=model.output, tied=tied, read_by=[model.cells()[0].project], orthogonal=orthogonal)
+    initialise(
+        model,
+        output=model.output,
+        embedding_size=embedding_size,
+        read_by=[model.cells()[0].project],
+        orthogonal=orthogonal,
+    )
     if tied_embeddings:
         model.output.weight = model.embedding.weight
     return model

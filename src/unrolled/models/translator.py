@@ -171,9 +171,18 @@ def translator(
         embedding_dropout=embedding_dropout,
         annotation_dropout=annotation_dropout,
     )
-    tied = model.target_embedding if tied_target_embeddings else None
-    read_by = (model.decoder.project, model.readout.project)
-    initialise(model, output=model.readout.output, tied=tied, read_by=read_by, orthogonal=orthogonal)
+
+    def encode(word: Tensor) -> Tensor:
+        """Annotations of a source of one word, by its embedding ``(1, E)``."""
+        return model.encoder(word.unsqueeze(0), torch.ones(1, dtype=torch.long))
+
+    initialise(
+        model,
+        output=model.readout.output,
+        embedding_size=embedding_size,
+        read_by=(encode, model.decoder.project, model.readout.project),
+        orthogonal=orthogonal,
+    )
     if tied_target_embeddings:
         if model.readout.output.weight.shape != model.target_embedding.weight.shape:
             raise UserError(
