@@ -42,7 +42,7 @@ def readout_only(model: nn.Module) -> None:
 
 @torch.no_grad()
 def unit_variance(model: nn.Module) -> None:
-    """Ours for some weeks of 2026: embeddings N(0, 1); tied ones N(0, 1/E), and what reads those sqrt(E) times as large."""
+    """Ours for some weeks of 2026: embeddings N(0, 1); tied ones N(0, 1/E), and sqrt(E) times what reads those."""
     read_times(0.0)(model)
     root = model.source_embedding.embedding_dim**0.5
     model.source_embedding.weight *= root
