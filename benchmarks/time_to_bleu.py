@@ -31,7 +31,6 @@ from unrolled.metrics.translation_scores import translation_scores
 
 OURS = ("experiment=multi30k_quick", "model=cgru", "attention=bahdanau", "attention.size=128", "hardware=cpu")
 OURS += ("logger=csv", "~callbacks.pictures", "~callbacks.attention_record")
-OURS += ("trainer.val_check_interval=0.5", "callbacks.early_stopping.patience=8")  # the same four epochs
 VALIDATION = re.compile(r"epoch (\d+), step (\d+): .*val/bleu ([\d.]+)")
 GOALS = (20, 26, 30, 34, 36)  # validation BLEU
 # python -m joeynmt, with what it asks newer libraries for and they no longer have

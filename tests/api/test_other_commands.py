@@ -30,7 +30,7 @@ def test_lists_are_rescored_tuned_and_chosen_as_by_the_command(trained, language
     assert tuned.stdout.startswith("{logp: ")
     chosen = call_script("rescore.py", "nbest=judged", f"weights={tuned.stdout.strip()}", cwd=tmp_path).stdout
     weights = {
-        name: float(number) for name, number in (pair.split(": ") for pair in tuned.stdout.strip()[1:-2].split(", "))
+        name: float(number) for name, number in (pair.split(": ") for pair in tuned.stdout.strip()[1:-1].split(", "))
     }
     assert lists.by(weights).best() == chosen.splitlines()
 
