@@ -276,13 +276,13 @@ def figure(lines: list[dict[str, Any]], path: Path) -> None:
     shown, axes = pyplot.subplots(figsize=(7, 4.2))
     curves = [line for line in lines if line["axis"] == "initialisation"]
     for line in curves:
-        style = {"ours": {"linewidth": 2.5, "color": "black"}, "before": {"linewidth": 2.5, "color": "grey"}}
+        style = {"ours": {"linewidth": 2.5, "color": "black"}, "before": {"linestyle": "--", "color": "black"}}
         axes.plot(*zip(*line["curve"], strict=True), label=line["name"], **style.get(line["name"], {}))
     axes.axhline(curves[0]["unigram"], color="grey", linestyle=":", label="unigram level")
     axes.set_xlabel("updates")
     axes.set_ylabel("validation loss, nats a token")
     axes.set_ylim(top=curves[0]["unigram"] + 0.5)
-    axes.legend(fontsize=8)
+    axes.legend(fontsize=8, loc="upper left", bbox_to_anchor=(1, 1))
     shown.savefig(path, dpi=110, bbox_inches="tight")
 
 
