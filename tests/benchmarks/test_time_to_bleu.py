@@ -48,7 +48,9 @@ def test_ours_leaves_a_curve_and_a_test(tmp_path, monkeypatch, capsys):
             (tmp_path / f"{split}.{language}").write_text(text, encoding="utf-8")
     folder = tmp_path / "out"
     command = ["time_to_bleu.py", "--data", str(tmp_path), "--folder", str(folder), "--seconds", "20"]
-    monkeypatch.setattr(sys, "argv", [*command, "--only", "unrolled", "--", *TINY_OPTIONS, "trainer.val_check_interval=0.5"])
+    monkeypatch.setattr(
+        sys, "argv", [*command, "--only", "unrolled", "--", *TINY_OPTIONS, "trainer.val_check_interval=0.5"]
+    )
     time_to_bleu.main()
     lines = [json.loads(line) for line in (folder / "curves.jsonl").read_text(encoding="utf-8").splitlines()]
     curve, test = lines[:-1], lines[-1]
