@@ -66,6 +66,13 @@ def read_times(power: float) -> Callable[[nn.Module], None]:
     return fill
 
 
+def scaled_when_read(model: nn.Module) -> None:
+    """Ours, but what reads embeddings by Glorot, and embeddings times sqrt(E) where they are looked up (Vaswani 2017)."""
+    read_times(0.0)(model)
+    for embedding in (model.source_embedding, model.target_embedding):
+        embedding.register_forward_hook(lambda module, _, vectors: vectors * module.embedding_dim**0.5)
+
+
 @torch.no_grad()
 def pytorch(model: nn.Module) -> None:
     """Every layer's own: embeddings N(0, 1), linear maps uniform up to fan-in^-1/2, GRUs up to H^-1/2, biases too."""
@@ -109,6 +116,7 @@ RECIPES: dict[str, Callable[[nn.Module], None]] = {
     "E^1/8": read_times(0.125),
     "E^3/8": read_times(0.375),
     "E^1/2": read_times(0.5),
+    "scaled when read": scaled_when_read,
     "ours": ours,
     "pytorch": pytorch,
     "nmtpytorch": nmtpytorch,

@@ -112,6 +112,8 @@ def cells() -> Iterator[Cell]:
         yield Cell("dl4mt's optimiser", recipe, ("optimizer=adadelta",), recipe=recipe, updates=426, whole=True)
     for corpus in CORPORA:
         yield Cell("two epochs", corpus, corpus=corpus, updates=20_000, whole=True, to_the_best=True)
+    for recipe in ("unit variance", "E^3/8"):
+        yield Cell("two epochs, initialisation", recipe, recipe=recipe, updates=20_000, whole=True, to_the_best=True)
     for name, options in variations():
         yield Cell("two epochs, greek-nt", name, options, updates=20_000, whole=True, to_the_best=True)
 
