@@ -67,7 +67,7 @@ def read_times(power: float) -> Callable[[nn.Module], None]:
 
 
 def scaled_when_read(model: nn.Module) -> None:
-    """Ours, but what reads embeddings by Glorot, and embeddings times sqrt(E) where they are looked up (Vaswani 2017)."""
+    """Ours, but what reads embeddings by Glorot, and embeddings times sqrt(E) when looked up (Vaswani et al. 2017)."""
     read_times(0.0)(model)
     for embedding in (model.source_embedding, model.target_embedding):
         embedding.register_forward_hook(lambda module, _, vectors: vectors * module.embedding_dim**0.5)
