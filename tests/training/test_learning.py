@@ -20,14 +20,14 @@ from unrolled.models.translator import translator
 from unrolled.training.linear_loss import linear_token_loss
 
 TYPES = 800
-WORDS = 8  # of a sentence; few, as the time goes by steps
-SENTENCES = 48  # of a batch
-UPDATES = 65
+WORDS = 5  # of a sentence; few, as the time goes by steps
+SENTENCES = 64  # of a batch
+UPDATES = 52
 SIZE = 32
 LEARNT = 0.25  # nats a token below the unigram level
-LANGUAGE_MODEL_UPDATES = 130  # without a source there is less to learn from
+LANGUAGE_MODEL_UPDATES = 105  # without a source there is less to learn from
 LANGUAGE_MODEL_SIZE = 64
-LANGUAGE_MODEL_LEARNT = 0.4
+LANGUAGE_MODEL_LEARNT = 0.32
 
 
 class ZipfianText:
