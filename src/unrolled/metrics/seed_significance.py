@@ -94,9 +94,15 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 
 
 def two_sided(t: float, freedom: float) -> float:
-    """P(|T| > |t|) of Student's t with ``freedom`` degrees of freedom, at least 1.
+    """P(|T| > |t|) of Student's t with ``freedom`` degrees of freedom, at least 1."""
+    outside, everything = _outside(t, freedom)
+    return outside / everything
 
-    With T = sqrt(freedom) tan(angle) the density of the angle is cos(angle)^(freedom - 1) up to a constant.
+
+def _outside(t: float, freedom: float) -> tuple[float, float]:
+    """The integral beyond ``t`` of Student's density, up to a constant, and the integral from 0.
+
+    With T = sqrt(freedom) tan(angle) the density of the angle is cos(angle)^(freedom - 1).
     """
     within = math.atan(abs(t) / math.sqrt(freedom))
 
@@ -105,15 +111,20 @@ def two_sided(t: float, freedom: float) -> float:
         return float((np.cos(angles) ** (freedom - 1) * _WEIGHTS).sum()) * (high - low) / 2
 
     outside = integral(within, math.pi / 2)
-    return outside / (integral(0, within) + outside)
+    return outside, integral(0, within) + outside
 
 
 def quantile(share: float, freedom: float) -> float:
-    """The value below which Student's t lies with probability ``share``, 0.5 or more: by bisection."""
-    low, high = 0.0, 1.0
-    while 1 - two_sided(high, freedom) / 2 < share:
-        high *= 2
-    for _ in range(45):
-        middle = (low + high) / 2
-        low, high = (middle, high) if 1 - two_sided(middle, freedom) / 2 < share else (low, middle)
-    return low
+    """The value below which Student's t lies with probability ``share``, 0.5 or more.
+
+    By Newton's method from 0: above 0 the distribution function is concave, so each step stays below the value.
+    """
+    t = 0.0
+    for _ in range(200):
+        outside, everything = _outside(t, freedom)
+        density = (1 + t * t / freedom) ** (-(freedom + 1) / 2) / (2 * math.sqrt(freedom) * everything)
+        step = (share - 1 + outside / everything / 2) / density
+        t += step
+        if step <= 1e-12 * t:
+            break
+    return t
