@@ -2,7 +2,7 @@
 
 import math
 import sqlite3
-from functools import partial
+from functools import cache, partial
 
 import pytest
 from hydra.core.utils import JobReturn, JobStatus
@@ -91,11 +91,17 @@ def test_the_best_is_found_and_written(direction, best, tmp_path):
     assert study.launched == [(number, 1) for number in range(6)]
 
 
-@pytest.mark.parametrize("killed", range(6))
-def test_it_goes_on_with_the_trial_that_was_running_and_suggests_what_it_would_have(killed, tmp_path):
-    whole = Study(tmp_path / "whole", rate)
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The trials of a study that nobody killed."""
+    whole = Study(tmp_path_factory.mktemp("whole"), rate)
     whole.sweep(*SPACE)
-    assert len({str(params) for *_, params in whole.trials()}) == 6
+    return whole.trials()
+
+
+@pytest.mark.parametrize("killed", range(6))
+def test_it_goes_on_with_the_trial_that_was_running_and_suggests_what_it_would_have(killed, undisturbed, tmp_path):
+    assert len({str(params) for *_, params in undisturbed}) == 6
 
     def once(options):
         study.value = rate if len(study.launched) > killed else once
@@ -108,7 +114,7 @@ def test_it_goes_on_with_the_trial_that_was_running_and_suggests_what_it_would_h
         study.sweep(*SPACE)
     assert study.trials()[-1][:2] == (killed, "RUNNING")
     study.sweep(*SPACE)
-    assert study.trials() == whole.trials()
+    assert study.trials() == undisturbed
     assert study.launched[killed : killed + 2] == [(killed, 1)] * 2
     study.sweep(*SPACE)  # nothing is left to do
     assert len(study.launched) == 7
@@ -184,6 +190,7 @@ def test_another_space_needs_another_folder(tmp_path):
 MEDIAN = {"_target_": "optuna.pruners.MedianPruner", "n_startup_trials": 2, "n_warmup_steps": 1}
 HYPERBAND = {"_target_": "optuna.pruners.HyperbandPruner", "min_resource": 1, "max_resource": 5, "reduction_factor": 3}
 HALVING = {"_target_": "optuna.pruners.SuccessiveHalvingPruner", "min_resource": 1, "reduction_factor": 3}
+BY_TARGET = {None: None} | {pruner["_target_"]: pruner for pruner in (MEDIAN, HYPERBAND, HALVING)}
 EPOCHS = 5
 
 
@@ -207,10 +214,22 @@ class Pruned(Study):
         return [returned]
 
 
+@pytest.fixture(scope="module")
+def pruned(tmp_path_factory):
+    """``pruned(pruner, trials)``: a study of which nothing was killed, made once."""
+
+    @cache
+    def make(target, trials):
+        whole = Pruned(tmp_path_factory.mktemp("whole"), BY_TARGET[target])
+        whole.sweep(*SPACE, trials=trials)
+        return whole
+
+    return lambda pruner, trials: make(pruner and pruner["_target_"], trials)
+
+
 @pytest.mark.parametrize("pruner", [MEDIAN, HYPERBAND, HALVING], ids=["median", "hyperband", "halving"])
-def test_poor_trials_end_early_and_the_best_is_the_same(pruner, tmp_path):
-    whole = Pruned(tmp_path / "whole", None)
-    whole.sweep(*SPACE, trials=12)
+def test_poor_trials_end_early_and_the_best_is_the_same(pruner, pruned, tmp_path):
+    whole = pruned(None, 12)
     assert whole.epochs == 12 * EPOCHS
     study = Pruned(tmp_path / "study", pruner)
     study.sweep(*SPACE, trials=12)
@@ -223,14 +242,12 @@ def test_poor_trials_end_early_and_the_best_is_the_same(pruner, tmp_path):
 @pytest.mark.parametrize(
     ("pruner", "killed"), [(MEDIAN, 1), (MEDIAN, 14), (HYPERBAND, 7), (HYPERBAND, 17), (HALVING, 9)]
 )
-def test_a_killed_study_with_early_ends_goes_on_as_if_it_had_not_been(pruner, killed, tmp_path):
-    whole = Pruned(tmp_path / "whole", pruner)
-    whole.sweep(*SPACE, trials=6)
+def test_a_killed_study_with_early_ends_goes_on_as_if_it_had_not_been(pruner, killed, pruned, tmp_path):
     study = Pruned(tmp_path / "study", pruner, killed=killed)
     with pytest.raises(Ended):
         study.sweep(*SPACE, trials=6)
     study.sweep(*SPACE, trials=6)
-    assert study.trials() == whole.trials()
+    assert study.trials() == pruned(pruner, 6).trials()
 
 
 def test_a_study_of_an_older_optuna_is_one_line(tmp_path):
