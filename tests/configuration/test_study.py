@@ -3,6 +3,7 @@
 import math
 import sqlite3
 from functools import cache, partial
+from unittest.mock import patch
 
 import pytest
 from hydra.core.utils import JobReturn, JobStatus
@@ -14,6 +15,22 @@ from unrolled.configuration.trial import Trial
 from unrolled.errors import UserError
 
 optuna = pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _version_read_once():
+    """Which tables Optuna has: it looks through all of its migrations whenever it opens a storage."""
+    manager = pytest.importorskip("optuna.storages._rdb.storage")._VersionManager
+    read, known = manager.get_head_version, []
+
+    def once(self):
+        if not known:
+            known.append(read(self))
+        return known[0]
+
+    with patch.object(manager, "get_head_version", once):
+        yield
+
 
 SPACE = ["model.size=choice(8,16,32)", "optimizer.lr=tag(log,interval(1e-4,1e-1))"]
 
