@@ -1,26 +1,31 @@
-"""Jobs of a sweep in processes of their own: side by side by joblib, on a cluster by submitit."""
+"""Trainings in processes of their own: side by side by joblib, on a cluster by submitit, by torchrun."""
 
 import json
 import os
+import subprocess
 import time
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 import sacrebleu
-from support.forked import ForkedModule
+from support.interpreters import interpreters
 from support.killing import kill
-from support.scripts import TESTS, TINY, TINY_MODEL, call_script, results, train
+from support.scripts import ROOT, SHORT, TESTS, TINY, TINY_MODEL, call_script, results, train
 from support.slurm_cluster import make_cluster
-
-from unrolled.training import ranks
 
 pytestmark = pytest.mark.slow
 
-BASE = ["-m", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "data.grammar.pairs=100", "logger=csv", "sweep.dir=jobs"]
+BASE = ["-m", *TINY, *SHORT, *TINY_MODEL, "trainer.max_epochs=2", "logger=csv", "sweep.dir=jobs"]
 BASE += ["~callbacks.pictures", "~callbacks.attention_record"]
 ONE, TWO = "0-cgru-bahdanau-reorder-seed1", "1-cgru-bahdanau-reorder-seed2"
+
+
+@pytest.fixture(scope="module")
+def python(tmp_path_factory):
+    """For ``sys.executable``: quick, see support/interpreters.py."""
+    with interpreters(tmp_path_factory.mktemp("python")) as path:
+        yield path
 
 
 def resumed(run: Path) -> int:
@@ -59,10 +64,11 @@ def test_an_interruption_of_joblib_says_how_to_continue_the_sweep(tmp_path, monk
     assert "interrupted; continue with the same command and sweep.dir=jobs" in caplog.messages
 
 
-def test_a_job_that_submitit_queues_again_goes_on(tmp_path, monkeypatch):
+def test_a_job_that_submitit_queues_again_goes_on(python, tmp_path, monkeypatch):
     pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
     preempted = kill(tmp_path, 4, "on_train_batch_start", "SIGUSR2")
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setattr("sys.executable", str(python))
     done = call_script("train.py", *BASE, "hydra/launcher=submitit_local", *preempted, "seed=1", cwd=tmp_path)
     assert done.status == 0
     run = tmp_path / "jobs" / ONE
@@ -73,14 +79,12 @@ def test_a_job_that_submitit_queues_again_goes_on(tmp_path, monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def two_processes(tmp_path_factory):
+def two_processes(python, tmp_path_factory):
     """Where a sweep of two jobs was, each trained by two processes of one machine."""
     where = tmp_path_factory.mktemp("two_processes")
-    monkeypatch = pytest.MonkeyPatch()
-    forks = SimpleNamespace(Popen=ForkedModule, TimeoutExpired=TimeoutError)
-    monkeypatch.setattr(ranks, "subprocess", forks)  # that interpreters are started: test_train_sweep.py
-    assert call_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1,2", cwd=where).status == 0
-    monkeypatch.undo()
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        monkeypatch.setattr("sys.executable", str(python))  # that interpreters are started: test_train_sweep.py
+        assert call_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1,2", cwd=where).status == 0
     return where
 
 
@@ -96,7 +100,7 @@ def test_two_processes_have_batches_of_their_own_and_figures_in_common(two_proce
     assert set(results(run)) == set(results(one))
     assert results(run)["steps"] < results(one)["steps"]
     (corpus,) = two_processes.glob("cache/reorder/*")
-    for split, count in (("val", 12), ("test", 11)):
+    for split, count in (("val", 5), ("test", 4)):
         written = (run / "translations" / f"{split}.txt").read_text(encoding="utf-8").split("\n")[:-1]
         references = (corpus / f"{split}.target").read_text(encoding="utf-8").split("\n")[:-1]
         assert len(written) == count
@@ -108,12 +112,25 @@ def test_two_processes_have_batches_of_their_own_and_figures_in_common(two_proce
         assert float(shown[name]) == pytest.approx(results(run)[f"test/{name}"], rel=1e-3), name
 
 
+def test_the_processes_of_torchrun_share_one_folder(python, tmp_path):
+    torchrun = [str(python), "-m", "torch.distributed.run", "--nproc-per-node=2", str(ROOT / "src" / "train.py")]
+    base = [option for option in BASE if not option.startswith(("-m", "trainer.max_epochs", "sweep.dir"))]
+    given = [*torchrun, *base, "hardware=ddp_cpu", "trainer.max_epochs=1", "cache=cache"]
+    environment = os.environ | {"PYTHON_EXEC": str(python)}
+    done = subprocess.run(given, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    (run,) = (tmp_path / "outputs" / "cgru-bahdanau-reorder").iterdir()
+    assert (results(run)["status"], results(run)["steps"]) == ("completed", 3)
+    assert (run / "config.yaml").is_file()
+
+
 def test_two_nodes_of_a_slurm_cluster_train_as_two_processes_and_go_on_when_queued_again(
-    two_processes, tmp_path, monkeypatch
+    two_processes, python, tmp_path, monkeypatch
 ):
     pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
     monkeypatch.setenv("PATH", f"{make_cluster(tmp_path / 'bin')}:{os.environ['PATH']}")
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
+    monkeypatch.setattr("sys.executable", str(python))
     nodes = ["hardware=multi_node", "trainer.accelerator=cpu", "trainer.devices=1", "trainer.num_nodes=2"]
     slurm = ["hydra/launcher=slurm", "hydra.launcher.nodes=2", "hydra.launcher.gpus_per_node=null"]
     preempted = kill(tmp_path, 2, "on_train_batch_start", "SIGUSR2")

@@ -13,21 +13,20 @@ import time
 import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from support.scripts import ROOT, without_drawings
 
 
 class Process:
-    """A copy of this process that calls ``run`` and ends with the status that it returns."""
+    """A copy of this process, known as ``pid``, that calls ``run`` and ends with the status that it returns."""
 
     def __init__(self, run: Callable[[], int]) -> None:
         self.status: int | None = None
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # from Python 3.12, of threads: the copy has none
-            self._process = os.fork()
-        if self._process == 0:
+            self.pid = os.fork()
+        if self.pid == 0:
             status = 70
             try:
                 status = run()
@@ -37,7 +36,7 @@ class Process:
     def poll(self) -> int | None:
         """The exit status, or the number of a signal with a minus; None while it runs."""
         if self.status is None:
-            ended, how = os.waitpid(self._process, os.WNOHANG)
+            ended, how = os.waitpid(self.pid, os.WNOHANG)
             self.status = os.waitstatus_to_exitcode(how) if ended else None
         return self.status
 
@@ -53,7 +52,7 @@ class Process:
     def send_signal(self, number: int) -> None:
         """Send it, if the process has not ended."""
         if self.poll() is None:
-            os.kill(self._process, number)
+            os.kill(self.pid, number)
 
     def kill(self) -> None:
         """End it, whatever it does."""
@@ -62,7 +61,10 @@ class Process:
 
 
 class Forked(Process):
-    """src/``script``, running. stdin, stdout, stderr: file descriptors, None for those of nobody."""
+    """src/``script``, running. stdin, stdout, stderr: file descriptors, None for those of nobody.
+
+    others: the other ends of those if they are pipes, which this process alone is to hold.
+    """
 
     def __init__(
         self,
@@ -72,35 +74,17 @@ class Forked(Process):
         stdin: int | None = None,
         stdout: int | None = None,
         stderr: int | None = None,
+        others: Sequence[int] = (),
         **environment: str,
     ) -> None:
         def run() -> int:
+            for descriptor in others:
+                os.close(descriptor)
             os.chdir(cwd)
             connect(stdin, stdout, stderr)
             clean = {n: v for n, v in os.environ.items() if not n.startswith(("WANDB", "UNROLLED_C", "PYTEST"))}
             path = str(ROOT / "src" / script)
             return _run(clean | {"NETRC": os.devnull} | environment, [path, *arguments], runpy.run_path, path)
-
-        super().__init__(run)
-
-
-class ForkedModule(Process):
-    """``python -m MODULE``, as subprocess.Popen takes it; standard output and error are this process' own.
-
-    pass_fds: the file descriptors that stay open besides those three.
-    """
-
-    def __init__(self, command: Sequence[str], *, env: Mapping[str, str], pass_fds: Sequence[int] = ()) -> None:
-        python, flag, module = command
-        assert (python, flag) == (sys.executable, "-m")
-
-        def run() -> int:
-            connect(None, os.dup(1), os.dup(2))
-            for descriptor in set(range(3, 1024)) - set(pass_fds):
-                with suppress(OSError):
-                    os.close(descriptor)
-            sys.modules.pop(module, None)  # which a fresh interpreter has not imported
-            return _run(env, [module], runpy.run_module, module)
 
         super().__init__(run)
 

@@ -31,6 +31,10 @@ TINY = [f"data.{option}" for option in ["grammar.pairs=200", "grammar.validation
 TINY += [f"data.{option}" for option in ["grammar.max_length=9", "grammar.vocabulary_size=40", "max_tokens=200"]]
 TINY_MODEL = ["model.embedding_size=8", "model.encoder_size=6", "model.decoder_size=12"]
 
+# After TINY: shorter sentences and fewer of them, in 5 updates an epoch
+SHORT = [f"data.grammar.{option}" for option in ["pairs=75", "min_length=3", "max_length=5"]]
+SHORT += ["data.grammar.validation_pairs=5", "data.grammar.test_pairs=4", "data.max_tokens=100"]
+
 
 def run_script(
     script: str, *arguments: str, cwd: Path, status: int | None = 0, text: str | None = None, **environment: str | None
