@@ -1,4 +1,4 @@
-"""What a command imports: nothing that it does not use. Each runs in an interpreter of its own, to its end."""
+"""What a command imports: nothing that it does not use. Each runs to its end, as in a fresh interpreter."""
 
 import json
 import os
@@ -7,29 +7,38 @@ import sys
 
 import pytest
 from support.scripts import ROOT, TESTS, TINY, TINY_MODEL
+from support.shelf import WATCHED, package_of
 
-WATCHED = ("lightning", "torchmetrics", "wandb", "pandas", "scipy", "torch", "matplotlib", "sacrebleu", "sentencepiece")
-NEVER = {"lightning", "torchmetrics", "wandb", "pandas", "scipy"}
-CHILD = """
-import atexit, json, runpy, sys
-atexit.register(lambda: sys.stderr.write("\\n" + json.dumps(sorted(sys.modules))))
-sys.argv = sys.argv[1:]
-sys.path.insert(0, sys.argv[0].rpartition("/")[0])
-runpy.run_path(sys.argv[0], run_name="__main__")
-"""
+SHORT = ["trainer.max_steps=1", "callbacks.pictures.sentences=1"]
 
 
-def imported(script, *arguments, cwd, status=0, text=""):
-    """The modules that src/``script`` has imported when it ends."""
+@pytest.fixture(scope="module")
+def imported(tmp_path_factory):
+    """A function: the modules that src/``script`` has imported when it ends, see support/shelf.py."""
+    where = tmp_path_factory.mktemp("shelf")
+    os.mkfifo(where / "answers")
+    command = [sys.executable, str(TESTS / "support" / "shelf.py"), str(where / "answers")]
     clean = {name: value for name, value in os.environ.items() if not name.startswith(("WANDB", "UNROLLED_C"))}
-    command = [sys.executable, "-c", CHILD, str(ROOT / "src" / script), *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, env=clean, input=text, capture_output=True, text=True)
-    assert done.returncode == status, done.stderr[:-100_000] or done.stderr[:2000]
-    return set(json.loads(done.stderr.splitlines()[-1]))
+    with (
+        subprocess.Popen(command, env=clean, stdin=subprocess.PIPE, text=True) as shelf,
+        (where / "answers").open() as answers,
+    ):
+
+        def run(script, *arguments, cwd, status=0, text=""):
+            streams = tmp_path_factory.mktemp("streams")
+            (streams / "stdin").write_text(text, encoding="utf-8")
+            argv = [str(ROOT / "src" / script), *map(str, arguments)]
+            shelf.stdin.write(json.dumps([str(cwd), str(streams), argv]) + "\n")
+            shelf.stdin.flush()
+            assert int(answers.readline()) == status, (streams / "stderr").read_text(encoding="utf-8")
+            return set((streams / "modules").read_text(encoding="utf-8").split())
+
+        yield run
+        shelf.stdin.close()
 
 
 def packages(modules):
-    return {name.partition(".")[0] for name in modules} & set(WATCHED)
+    return {package_of(name) for name in modules} & set(WATCHED)
 
 
 @pytest.fixture
@@ -56,32 +65,38 @@ def text(tmp_path):
         ("evaluate.py alignments=c gold=c", set()),
     ],
 )
-def test_a_command_imports_what_it_uses_and_no_more(trained, text, command, used):
+def test_a_command_imports_what_it_uses_and_no_more(imported, trained, text, command, used):
     (text / "c").write_text("0-0\n", encoding="utf-8")
     script, *arguments = command.replace("RUN", str(trained)).split()
     assert packages(imported(script, *arguments, cwd=text, text="b c\n")) == used
 
 
 @pytest.mark.slow
-def test_sample_starts_without_lightning(trained, text):
+def test_sample_starts_without_lightning(imported, trained, text):
     assert packages(imported("sample.py", f"run={trained}", cwd=text, status=2)) == {"torch"}
 
 
-def test_help_is_there_before_anything_large_is_imported(text):
+def test_help_is_there_before_anything_large_is_imported(imported, text):
     assert not packages(imported("sample.py", "--help", cwd=text))
     assert not packages(imported("options.py", "model=rnn_lm", cwd=text))
 
 
 @pytest.mark.slow
-def test_a_mistake_is_told_before_anything_large_is_imported(text):
+def test_a_mistake_is_told_before_anything_large_is_imported(imported, text):
     for script in ("train.py", "translate.py", "score.py", "sample.py", "compare.py", "evaluate.py"):
         assert not packages(imported(script, "there.is.no.such=option", cwd=text, status=2)) - {"torch"}
 
 
 @pytest.mark.slow
-def test_the_first_step_does_not_wait_for_what_the_end_needs(tmp_path, monkeypatch):
-    monkeypatch.setenv("PYTHONPATH", str(TESTS))
-    options = [*TINY, *TINY_MODEL, "logger=wandb", "logger.wandb.mode=offline", "hydra.run.dir=run"]
+def test_the_first_step_does_not_wait_for_what_the_end_needs(imported, tmp_path):
+    options = [
+        *TINY,
+        *TINY_MODEL,
+        "trainer.max_steps=1",
+        "logger=wandb",
+        "logger.wandb.mode=offline",
+        "hydra.run.dir=run",
+    ]
     watched = ["+callbacks.first_step._target_=support.killing.Imported"]
     modules = imported("train.py", *options, *watched, cwd=tmp_path)
     assert "matplotlib" in modules
@@ -89,8 +104,8 @@ def test_the_first_step_does_not_wait_for_what_the_end_needs(tmp_path, monkeypat
 
 
 @pytest.mark.slow
-def test_training_leaves_torchmetrics_and_what_is_behind_it_alone(tmp_path):
-    options = [*TINY, *TINY_MODEL, "trainer.max_steps=2", "logger=csv", "hydra.run.dir=run"]
+def test_training_leaves_torchmetrics_and_what_is_behind_it_alone(imported, tmp_path):
+    options = [*TINY, *TINY_MODEL, *SHORT, "logger=csv", "hydra.run.dir=run"]
     modules = imported("train.py", *options, cwd=tmp_path)
     assert packages(modules) & {"scipy", "pandas", "wandb"} == set()
     assert "torchmetrics" in modules
