@@ -5,6 +5,7 @@ import shlex
 
 import pytest
 from hydra import compose, initialize_config_dir
+from support.composed_once import composed_once
 from support.conf import CONF
 from support.scripts import ROOT, call_script
 
@@ -47,7 +48,7 @@ def test_the_examples_can_be_given(command, tmp_path):
         if "--config-dir" in words:
             continue  # of a folder that is not there
         overrides = [word.partition(",")[0] if "-m" in words else word for word in words if word != "-m"]
-        with initialize_config_dir(str(CONF), version_base="1.3"):
+        with composed_once(), initialize_config_dir(str(CONF), version_base="1.3"):
             assert compose((ROOT / script).stem, overrides)
 
 

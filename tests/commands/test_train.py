@@ -15,7 +15,7 @@ import yaml
 from safetensors.torch import load_file
 from support.forked import Forked
 from support.run_contents import NO_PAGES, PLAIN, RESULTS, TINY_LM, corpus, lines, sacrebleu, same_weights, shown
-from support.scripts import TINY, TINY_MODEL, call_script, results
+from support.scripts import SHORT, TINY, TINY_MODEL, call_script, results
 
 
 def test_results_have_every_figure_and_are_flat(trained):
@@ -114,6 +114,8 @@ def test_run_folder_holds_what_the_readme_says_and_no_more(trained):
     assert len(kept) == 3
 
 
+QUICK = [*PLAIN, *SHORT]
+
 # Seeds, hardware and sweeps
 
 
@@ -150,7 +152,7 @@ def test_a_sweep_is_compared(sweep, tmp_path):
 def test_bfloat16_on_the_cpu_gives_nearly_the_figures_of_float32(tmp_path):
     for hardware in ("cpu", "cpu_bf16"):
         done = call_script(
-            "train.py", f"hardware={hardware}", *PLAIN, f"hydra.run.dir={hardware}", "trainer.max_steps=6", cwd=tmp_path
+            "train.py", f"hardware={hardware}", *QUICK, f"hydra.run.dir={hardware}", "trainer.max_steps=6", cwd=tmp_path
         )
         assert done.status == 0
     full, half = (results(tmp_path / hardware)["test/loss"] for hardware in ("cpu", "cpu_bf16"))
@@ -171,7 +173,7 @@ def test_double_precision_trains(attention, tmp_path):
 
 
 def test_max_steps_ends_training_and_the_model_is_tested(tmp_path):
-    assert call_script("train.py", *PLAIN, "trainer.max_steps=6", cwd=tmp_path).status == 0
+    assert call_script("train.py", *QUICK, "trainer.max_steps=6", cwd=tmp_path).status == 0
     assert results(tmp_path / "run")["steps"] == 6
     assert set(results(tmp_path / "run")) >= RESULTS
 
@@ -180,7 +182,7 @@ def test_gradient_accumulation_takes_fewer_steps(tmp_path):
     steps = {}
     for batches in (1, 3):
         more = [f"trainer.accumulate_grad_batches={batches}", "trainer.max_epochs=1"]
-        assert call_script("train.py", *PLAIN, *more, cwd=tmp_path).status == 0
+        assert call_script("train.py", *QUICK, *more, cwd=tmp_path).status == 0
         steps[batches] = results(tmp_path / "run")["steps"]
     assert steps[3] == -(-steps[1] // 3)
 
@@ -189,7 +191,7 @@ def test_training_stops_early_and_the_best_checkpoint_is_tested(tmp_path):
     """With a learning rate that does harm, the first validation stays the best."""
     more = ["optimizer=sgd", "optimizer.lr=50", "callbacks.early_stopping.patience=2", "trainer.max_epochs=20"]
     more += ["objective.monitor=val/loss", "objective.mode=min"]
-    assert call_script("train.py", *PLAIN, *more, cwd=tmp_path).status == 0
+    assert call_script("train.py", *QUICK, *more, cwd=tmp_path).status == 0
     found = results(tmp_path / "run")
     assert found["epochs"] < 20
     with (tmp_path / "run" / "metrics.csv").open(encoding="utf-8", newline="") as file:
@@ -206,7 +208,7 @@ def test_gradients_are_clipped(algorithm, tmp_path):
     more = ["optimizer=sgd", "optimizer.lr=1", "trainer.max_steps=9", f"trainer.gradient_clip_algorithm={algorithm}"]
     losses = []
     for most in ("1e-7", "null"):
-        assert call_script("train.py", *PLAIN, *more, f"trainer.gradient_clip_val={most}", cwd=tmp_path).status == 0
+        assert call_script("train.py", *QUICK, *more, f"trainer.gradient_clip_val={most}", cwd=tmp_path).status == 0
         losses.append(results(tmp_path / "run")["val/loss"])
     assert losses[1] < losses[0] - 0.1
 
@@ -226,7 +228,7 @@ def test_an_interrupted_run_says_so_and_leaves_a_checkpoint(tmp_path):
     more = ["trainer.max_epochs=100000", "callbacks.early_stopping.patience=100000", "callbacks.progress.seconds=0.1"]
     log = tmp_path / "log"
     with log.open("wb") as stream:
-        process = Forked("train.py", *PLAIN, *more, cwd=tmp_path, stderr=stream.fileno())
+        process = Forked("train.py", *QUICK, *more, cwd=tmp_path, stderr=stream.fileno())
     try:
         deadline = time.monotonic() + 120
         while b"train/loss" not in log.read_bytes() and process.poll() is None and time.monotonic() < deadline:
@@ -246,7 +248,7 @@ def test_an_interrupted_run_says_so_and_leaves_a_checkpoint(tmp_path):
 def test_on_a_terminal_there_is_a_progress_bar_and_no_question(tmp_path):
     """W&B asks for a key on a terminal, if one lets it."""
     terminal, process_end = pty.openpty()
-    options = [*TINY, *TINY_MODEL, *NO_PAGES, "trainer.max_steps=3", "hydra.run.dir=run"]
+    options = [*TINY, *SHORT, *TINY_MODEL, *NO_PAGES, "trainer.max_steps=3", "hydra.run.dir=run"]
     streams = {"stdin": process_end, "stdout": process_end, "stderr": process_end}
     process = Forked("train.py", *options, cwd=tmp_path, **streams, TERM="xterm", COLUMNS="120")
     os.close(process_end)

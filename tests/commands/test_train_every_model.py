@@ -3,7 +3,9 @@
 import pytest
 from support.conf import ATTENTIONS, LANGUAGE_MODELS, MODELS, go_together
 from support.run_contents import corpus, shown
-from support.scripts import TINY, TINY_MODEL, call_script, results
+from support.scripts import SHORT, TINY, TINY_MODEL, call_script, results
+
+SEARCH = "search.max_length_extra=2"
 
 
 @pytest.mark.parametrize(
@@ -13,7 +15,7 @@ from support.scripts import TINY, TINY_MODEL, call_script, results
 def test_every_model_with_every_attention_trains_translates_and_is_evaluated(model, attention, tmp_path):
     sizes = ["model.embedding_size=8", "model.hidden_size=7"] if model in LANGUAGE_MODELS else TINY_MODEL
     sizes = [] if model == "ngram_lm" else sizes
-    more = ["logger=csv", "~callbacks.pictures", "trainer.max_steps=2", "hydra.run.dir=run"]
+    more = [*SHORT, SEARCH, "logger=csv", "~callbacks.pictures", "trainer.max_steps=2", "hydra.run.dir=run"]
     done = call_script(
         "train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *more, cwd=tmp_path, looking=True
     )
@@ -23,8 +25,8 @@ def test_every_model_with_every_attention_trains_translates_and_is_evaluated(mod
     assert found["test/perplexity"] > 1
 
     source = corpus(tmp_path, "test", "source").read_text(encoding="utf-8")
-    translated = call_script("translate.py", "run=run", cwd=tmp_path, text=source)
-    evaluated = call_script("evaluate.py", "run=run", cwd=tmp_path)
+    translated = call_script("translate.py", "run=run", SEARCH, cwd=tmp_path, text=source)
+    evaluated = call_script("evaluate.py", "run=run", SEARCH, cwd=tmp_path)
     if model in LANGUAGE_MODELS:
         assert (translated.status, evaluated.status) == (2, 2)
         assert "language model" in translated.stderr

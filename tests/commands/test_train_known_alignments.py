@@ -5,7 +5,7 @@ import csv
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.scripts import TINY, TINY_MODEL, call_script, results, write_pair
+from support.scripts import SHORT, TINY, TINY_MODEL, call_script, results, write_pair
 
 from unrolled.data.known_alignments import is_used
 
@@ -62,11 +62,11 @@ def test_a_share_of_the_links_teaches_less(tmp_path):
     losses = {}
     for choice in ("alignment=none", "alignment.share=0", "alignment.share=0.4", "alignment.share=1"):
         more = [choice] if choice == "alignment=none" else ["alignment=guide", choice]
-        train(tmp_path, *TINY, *more)
+        train(tmp_path, *TINY, *SHORT, *more)
         losses[choice] = results(tmp_path / "run")["test/loss"]
     assert losses.pop("alignment.share=0") == losses["alignment=none"]
     assert len(set(losses.values())) == 3
-    done = train(tmp_path, *TINY, "alignment=guide", "alignment.share=1.5", status=2)
+    done = train(tmp_path, *TINY, *SHORT, "alignment=guide", "alignment.share=1.5", status=2)
     assert "alignment.share=1.5" in done.stderr
 
 
@@ -82,7 +82,7 @@ def test_a_share_is_spread_evenly_and_within_any_larger_one(one, other, pairs):
 def test_what_a_run_learns_from_changes_what_it_learns(tmp_path):
     losses = {}
     for choice in ("alignment=none", "alignment=guide", "alignment=replace", "objective.doubly_stochastic=3"):
-        train(tmp_path, *TINY, choice)
+        train(tmp_path, *TINY, *SHORT, choice)
         losses[choice] = results(tmp_path / "run")["val/loss"]
     assert len(set(losses.values())) == 4
 
@@ -90,7 +90,8 @@ def test_what_a_run_learns_from_changes_what_it_learns(tmp_path):
 def test_a_guided_run_aligns_better(tmp_path):
     aer = {}
     for choice in ("none", "guide"):
-        more = ["data.grammar.pairs=600", "trainer.max_steps=120", "optimizer.lr=1e-2", "attention.size=16"]
+        more = ["data.grammar.pairs=600", "trainer.max_steps=40", "optimizer.lr=2e-2", "attention.size=16"]
+        more += ["data.grammar.min_length=4", "data.grammar.max_length=6"]
         sizes = ["model.embedding_size=16", "model.encoder_size=12", "model.decoder_size=16"]
         train(tmp_path, *TINY, *more, *sizes, f"alignment={choice}", "data.grammar.reordering=head_final")
         aer[choice] = results(tmp_path / "run")["test/aer"]

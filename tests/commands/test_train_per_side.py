@@ -1,6 +1,7 @@
 """A tokenizer for each side, by the spelling ``tokenizer.source=`` and ``tokenizer.target=``; the run can be used."""
 
 import pytest
+from support.composed_once import composed_once
 from support.conf import CONF
 from support.scripts import TINY, TINY_MODEL, call_script, results, write_pair
 
@@ -55,13 +56,14 @@ def test_one_side_alone_leaves_the_other_as_it_is(tmp_path):
 
 def test_every_tokenizer_is_offered_for_each_side():
     names = {file.stem for file in (CONF / "tokenizer").glob("*.yaml")}
-    for side in ("source", "target"):
-        assert {file.stem for file in (CONF / f"tokenizer.{side}").glob("*.yaml")} == names
-        for name in names:
-            config = composed("train", (f"tokenizer.{side}={name}",))
-            alone = composed("train", (f"tokenizer={name}",))
-            assert config.tokenizer[side] == alone.tokenizer
-            assert config.data.module.tokenizer[side] == alone.tokenizer
+    with composed_once():
+        alone = {name: composed("train", (f"tokenizer={name}",)).tokenizer for name in names}
+        for side in ("source", "target"):
+            assert {file.stem for file in (CONF / f"tokenizer.{side}").glob("*.yaml")} == names
+            for name in names:
+                config = composed("train", (f"tokenizer.{side}={name}",))
+                assert config.tokenizer[side] == alone[name]
+                assert config.data.module.tokenizer[side] == alone[name]
 
 
 @pytest.mark.parametrize(

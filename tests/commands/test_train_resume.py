@@ -11,17 +11,18 @@ from pathlib import Path
 import pytest
 import torch
 from support.killing import Killed, kill
-from support.scripts import ROOT, TINY, TINY_MODEL, call_script, fork_script, results
+from support.scripts import ROOT, SHORT, TINY, TINY_MODEL, call_script, fork_script, results
 
 from unrolled.runs.reproduction import differences
 
 BASE = ["attention=gru_att", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "trainer.log_every_n_steps=2", "logger=csv"]
-BASE += ["data.grammar.pairs=100", "schedule=halve_on_plateau", "~callbacks.pictures", "~callbacks.attention_record"]
+BASE += [*SHORT, "search.max_length_extra=3", "validation_search.max_length_extra=3"]
+BASE += ["schedule=halve_on_plateau", "~callbacks.pictures", "~callbacks.attention_record"]
 OFTEN = ["callbacks.saving.steps=1"]  # 5 steps an epoch
 
 SETTINGS = {
     "epochs": OFTEN,
-    "rarely": ["callbacks.saving.steps=4", "data.max_tokens=150"],  # 7 steps an epoch
+    "rarely": ["callbacks.saving.steps=4", "data.max_tokens=65"],  # 7 steps an epoch
     "validations": [*OFTEN, "trainer.val_check_interval=3", "trainer.log_every_n_steps=1"],
     "accumulation": [*OFTEN, "trainer.accumulate_grad_batches=2", "trainer.max_steps=5", "schedule=linear_decay"],
     "early stopping": ["callbacks.early_stopping.mode=max", "callbacks.early_stopping.monitor=val/loss",
@@ -47,7 +48,7 @@ MOMENTS = [
 
 def arguments(setting):
     base = BASE if setting != "stream" else stream()
-    given = {option.partition("=")[0]: option for option in [*base, *SETTINGS[setting]]}
+    given = {option.partition("=")[0]: option for option in [*base, *SETTINGS[setting]]}  # the last value of each
     return list(given.values())
 
 

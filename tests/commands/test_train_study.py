@@ -7,14 +7,14 @@ import math
 import pytest
 import yaml
 from support.killing import Killed, kill
-from support.scripts import TINY, TINY_MODEL, call_script, results
+from support.scripts import SHORT, TINY, TINY_MODEL, call_script, results
 
 optuna = pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
 pytestmark = pytest.mark.filterwarnings(
     "ignore::DeprecationWarning:sqlalchemy.*", "ignore::DeprecationWarning:optuna.*"
 )
 
-BASE = [*TINY, *TINY_MODEL, "trainer.max_epochs=1", "data.grammar.pairs=60", "logger=csv", "sweep=optuna"]
+BASE = [*TINY, *SHORT, *TINY_MODEL, "trainer.max_epochs=1", "data.grammar.pairs=60", "logger=csv", "sweep=optuna"]
 BASE += ["~callbacks.pictures", "~callbacks.attention_record"]
 SPACE = ["model.readout_dropout=interval(0,0.5)", "optimizer.lr=tag(log,interval(1e-3,1e-1))"]
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 from hydra import compose, initialize_config_dir
+from support.composed_once import composed_once
 from support.forked import run_forked
 from support.scripts import ROOT, TINY, TINY_MODEL, results
 from support.wandb_files import read
@@ -137,7 +138,7 @@ def test_the_options_of_docs_sweep_yaml_are_ours():
         chosen = [ends[number % len(ends)] for ends in values.values()]
         arguments = {name: {"value": value} for name, value in zip(values, chosen, strict=True)}
         overrides = create_sweep_command_args({"args": arguments})["args_no_hyphens"]
-        with initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
+        with composed_once(), initialize_config_dir(str(ROOT / "conf"), version_base="1.3"):
             config = compose("train", overrides, return_hydra_config=True)
         assert config.hydra.runtime.choices.attention == dict(zip(values, chosen, strict=True))["attention"]
         assert config.objective.monitor == sweep["metric"]["name"]
