@@ -108,9 +108,13 @@ def warm() -> None:
 
     import unrolled.commands.train
     import unrolled.configuration.build
+    import unrolled.figures.curves
+    import unrolled.metrics.translation_scores
+    import unrolled.search.settings
     import unrolled.training.callbacks.attention_record
     import unrolled.training.callbacks.pictures
     import unrolled.training.counting
+    import unrolled.training.loggers.wandb
     import unrolled.training.run
 
     assert lightning

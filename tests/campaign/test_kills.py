@@ -1,6 +1,9 @@
 """The short form of `python -m tests.campaign.kills`: a few chains, and that a difference is seen."""
 
+from unittest.mock import patch
+
 import pytest
+from support.composed_once import composed_once
 
 from campaign.kills import (
     SETTINGS,
@@ -15,6 +18,16 @@ from campaign.kills import (
     uninterrupted,
     warm,
 )
+
+
+@pytest.fixture(autouse=True)
+def _quick():
+    """The copies of this process find conf/ read, and draw small pictures, which takes a second of each less."""
+    from matplotlib.figure import Figure
+
+    with composed_once(), patch("unrolled.figures.curves.curves_figure", lambda *_: Figure(figsize=(1, 1))):
+        yield
+
 
 QUICK = ["translator, a checkpoint every step", "language model, one continuous text"]
 

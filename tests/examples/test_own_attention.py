@@ -1,10 +1,11 @@
 """The package in examples/own_attention, installed outside the repository: trained, compared, checked."""
 
-import subprocess
+import os
 import sys
 from importlib import import_module, invalidate_caches
 
 import pytest
+from support.forked import Process, connect
 from support.installed import install
 from support.scripts import ROOT, TINY, TINY_MODEL, call_script, results
 
@@ -64,13 +65,23 @@ def test_it_is_checked(site, tmp_path):
 
 
 @pytest.mark.slow
-def test_its_own_tests_pass(site, monkeypatch):
+def test_its_own_tests_pass(site, tmp_path, monkeypatch):
+    """In a copy of this process, which imports the package and its tests for itself."""
     monkeypatch.setenv("PYTHONPATH", f"{site}:{ROOT / 'src'}")
     options = ["-q", "-n", "0", "-p", "no:cacheprovider", "-k", "hand or weights or state"]
-    done = subprocess.run(
-        [sys.executable, "-m", "pytest", *options, str(EXAMPLE / "tests")], cwd=EXAMPLE, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    log = tmp_path / "log"
+
+    def run():
+        os.chdir(EXAMPLE)
+        connect(None, *[os.open(log, os.O_CREAT | os.O_WRONLY | os.O_APPEND)] * 2)
+        status = int(pytest.main([*options, str(EXAMPLE / "tests")]))
+        sys.stdout.flush()
+        return status
+
+    status = Process(run).wait()
+    said = log.read_text(encoding="utf-8")
+    assert status == 0, said
+    assert "7 passed" in said
 
 
 def test_its_conf_is_found_without_importing_it(site):

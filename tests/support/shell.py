@@ -1,7 +1,8 @@
 """A shell in which ``python SCRIPT ...``, ``python -m unrolled ...`` and ``unrolled ...`` are copies of this process.
 
 What takes seconds to import is there already. Only the libraries: the copy forgets this project's modules, and imports
-those next to the script, or in a folder that the caller names, such as that of an installed wheel.
+those next to the script, or in a folder that the caller names, such as that of an installed wheel. It draws nothing, as
+`without_drawings` has it.
 """
 
 import json
@@ -12,6 +13,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +23,7 @@ from hydra.core.plugins import Plugins
 from hydra.core.singleton import Singleton
 
 from support.forked import Process, as_fresh, connect
-from support.scripts import ROOT, TESTS
+from support.scripts import ROOT, TESTS, without_drawings
 
 SHIM = f"""#!{sys.executable} -ISE
 import json, os, socket, sys
@@ -50,6 +52,7 @@ def run_in_shell(
     installed: where ``unrolled`` and ``python -m unrolled`` find the package, this repository's src/ if None; an
     environment's site-packages with its own python, by which the copies start others.
     """
+    _import_libraries()
     folder.mkdir(exist_ok=True)
     for program in ("python", "unrolled"):
         (folder / program).write_text(SHIM, encoding="utf-8")
@@ -78,6 +81,12 @@ def run_in_shell(
     return Done(bash.returncode, *((folder / name).read_text(encoding="utf-8") for name in ("out", "err")))
 
 
+def _import_libraries() -> None:
+    """What trainings import while they run, half of a small one's time: matplotlib, sacrebleu."""
+    import unrolled.figures.heat_map
+    import unrolled.metrics.translation_scores  # noqa: F401
+
+
 def _serve(connection: socket.socket, installed: Path | None) -> int:
     """Be the ``python`` or ``unrolled`` that was asked for."""
     request, streams, _, _ = socket.recv_fds(connection, 1 << 17, 3)
@@ -99,6 +108,7 @@ def _serve(connection: socket.socket, installed: Path | None) -> int:
         argv = [program, *argv]
     elif as_module:
         argv = [f"{own}/unrolled/__main__.py", *argv[2:]]
-    status = as_fresh(environment, argv, runpy.run_module if as_module else runpy.run_path, script)
+    with without_drawings() if (Path(own) / "unrolled").is_dir() else nullcontext():
+        status = as_fresh(environment, argv, runpy.run_module if as_module else runpy.run_path, script)
     connection.send(str(status).encode())
     return status

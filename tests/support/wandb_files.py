@@ -10,18 +10,21 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from wandb.proto.wandb_internal_pb2 import Record
+from unrolled.training.loggers.lean_wandb import import_wandb
+
+import_wandb()  # as trainings do: one that finds it imported otherwise takes two seconds longer
+from wandb.proto import wandb_internal_pb2 as proto  # noqa: E402
 
 BLOCK, HEADER, FULL, LAST = 32768, struct.Struct("<IHB"), 1, 4
 
 
-def records(folder: Path) -> Iterator[Record]:
+def records(folder: Path) -> Iterator[proto.Record]:
     """All records of the only W&B run of a run folder."""
     (path,) = folder.glob("wandb/offline-run-*/run-*.wandb")
     yield from records_of(path)
 
 
-def records_of(path: Path, *, broken_off: bool = False) -> Iterator[Record]:
+def records_of(path: Path, *, broken_off: bool = False) -> Iterator[proto.Record]:
     """All records of a W&B file, which may be ``broken_off``."""
     data = path.read_bytes()
     assert data[:4] == b":W&B"
@@ -38,7 +41,7 @@ def records_of(path: Path, *, broken_off: bool = False) -> Iterator[Record]:
         pieces += data[position : position + length]
         position += length
         if kind in (FULL, LAST):
-            record = Record()
+            record = proto.Record()
             record.ParseFromString(pieces)
             pieces = b""
             yield record
@@ -50,7 +53,7 @@ def history(path: Path) -> list[dict[str, Any]]:
     return [row(record) for record in records_of(path, broken_off=True) if record.HasField("history")]
 
 
-def row(record: Record) -> dict[str, Any]:
+def row(record: proto.Record) -> dict[str, Any]:
     """The values of a row of the history by name."""
     found: dict[str, Any] = {}
     for item in record.history.item:

@@ -4,7 +4,7 @@ import json
 import struct
 
 import pytest
-from wandb.proto import wandb_internal_pb2 as proto
+from support.wandb_files import proto
 
 from unrolled.training.loggers.wandb_rows import BLOCK, HEADER, STEP, OnceLogger, records, rows
 
