@@ -96,7 +96,7 @@ def main() -> None:
         sys.exit("tf32 and fp16 are a GPU's: add --device cuda, or take fp32 and bf16")
     cores = pin_threads(chosen.threads)
     sys.path.insert(0, str(ROOT / "src"))
-    import unrolled.training.lean_lightning  # noqa: F401  # before all that imports Lightning, as in a training
+    import unrolled.training.lean_lightning  # noqa: F401, I001  # before all that imports Lightning, as in a training
     from by_operator import by_operator, operator_table
     from measure import machine, measure, measure_memory, prepare
     from peer import peers
