@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -18,10 +19,12 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT / "src"))
 
 
+@cache
 def tree(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
+@cache
 def imports(path: Path) -> set[str]:
     """Top-level packages that a file imports, wherever in the file."""
     found = set()
@@ -33,6 +36,7 @@ def imports(path: Path) -> set[str]:
     return found
 
 
+@cache
 def calls(path: Path) -> list[ast.Call]:
     return [node for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
 
