@@ -39,9 +39,15 @@ def train_here(tmp_path_factory):
 
 
 @pytest.fixture(scope="session")
-def translator(train_here, pairs):
-    """A run of the conditional GRU with recurrent attention."""
-    return train_here("attention=gru_att", *OPTIONS, data=pairs, **SIZES, **{"trainer.max_epochs": 2})
+def train_translator(train_here, pairs):
+    """A function: a run of the conditional GRU with an attention, by its name."""
+    return lambda attention, **more: train_here(f"attention={attention}", *OPTIONS, data=pairs, **SIZES, **more)
+
+
+@pytest.fixture(scope="session")
+def translator(train_translator):
+    """One with recurrent attention."""
+    return train_translator("gru_att", **{"trainer.max_epochs": 2})
 
 
 @pytest.fixture(scope="session")

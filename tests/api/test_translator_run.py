@@ -124,19 +124,16 @@ def test_a_run_is_tried_without_its_memory(translator):
     assert "memory-val.csv" in {path.name for path in translator.folder.iterdir()}
 
 
-def test_a_memory_without_positions_is_not_shuffled(train_here, pairs):
-    named = ["attention=location_extrapolating", "tokenizer=word", "logger=csv"]
-    run = train_here(*named, data=pairs, **{"trainer.max_steps": 2, "model.encoder_size": 4, "model.decoder_size": 8})
+def test_a_memory_without_positions_is_not_shuffled(train_translator):
+    run = train_translator("location_extrapolating", **{"trainer.max_steps": 2})
     rows = run.ablate("all", "test", "search=greedy")
     assert list(dict.fromkeys(row["memory"] for row in rows)) == ["intact", "zero", "freeze", "lag"]
     with pytest.raises(unrolled.UserError, match="memory=shuffle: the memory of this attention has no source"):
         run.ablate("shuffle")
 
 
-def test_several_are_an_ensemble(translator, train_here, pairs):
-    other = train_here(
-        "attention=bahdanau", "tokenizer=word", "logger=csv", data=pairs, seed=2, **{"trainer.max_steps": 2}
-    )
+def test_several_are_an_ensemble(translator, train_translator):
+    other = train_translator("bahdanau", seed=2, **{"trainer.max_steps": 2})
     both = unrolled.load([translator, str(other.folder)], "ensemble=arithmetic")
     p = [math.exp(run.score("a b", "B A").pieces[0][1]) for run in (translator, other, both)]
     assert p[2] == pytest.approx((p[0] + p[1]) / 2, rel=1e-4)
