@@ -15,7 +15,6 @@ from unittest.mock import patch
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tiny models are quickest so, and repeat exactly
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each interpreter compiles all that it imports
 
-import unrolled.training.lean_lightning  # noqa: F401, I001  # before all that imports Lightning, as in a training
 import pytest
 from hypothesis import settings
 from support.forked import run_forked

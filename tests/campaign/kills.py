@@ -114,7 +114,6 @@ def warm() -> None:
     import unrolled.training.callbacks.attention_record
     import unrolled.training.callbacks.pictures
     import unrolled.training.counting
-    import unrolled.training.loggers.wandb
     import unrolled.training.run
 
     assert lightning
