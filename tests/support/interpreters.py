@@ -78,7 +78,7 @@ def _be(connection: socket.socket) -> int:
     os.chdir(cwd)
     connect(*files[:3])
     if PIPE in environment:
-        os.dup2(files[3], int(environment[PIPE]))
+        environment[PIPE] = str(files[3])  # by another number, as an inherited file may have that one
     sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
     arguments = [argument for argument in arguments if argument != "-u"]
     if arguments[0] == "-m":
