@@ -35,6 +35,19 @@ def test_a_key_is_in_the_environment_or_in_netrc(no_key, monkeypatch):
 
 def test_a_training_goes_on_with_the_last_run_of_its_folder(tmp_path):
     assert earlier_run(tmp_path) is None
-    for name in ("offline-run-20260102_030405-first", "run-20260302_030405-last", "offline-run-20260203_030405-second"):
-        (tmp_path / "wandb" / name).mkdir(parents=True)
+    pieces = ["offline-run-20260102_030405-first", "run-20260302_030405-last", "offline-run-20260203_030405-second"]
+    for piece in pieces:
+        write_piece(tmp_path, piece, piece.rpartition("-")[2])
     assert earlier_run(tmp_path) == "last"
+
+
+def test_a_run_that_was_resumed_in_the_same_second_keeps_its_id(tmp_path):
+    """W&B puts a number after the name of the second folder."""
+    for number in ("", "-1"):
+        write_piece(tmp_path, f"offline-run-20260302_030405-last{number}", "last")
+    assert earlier_run(tmp_path) == "last"
+
+
+def write_piece(folder, name, identity):
+    (folder / "wandb" / name).mkdir(parents=True)
+    (folder / "wandb" / name / f"run-{identity}.wandb").touch()

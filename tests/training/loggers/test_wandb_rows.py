@@ -85,6 +85,16 @@ def test_what_w_and_b_was_told_is_not_told_again(piece, tmp_path):
     ]
 
 
+def test_a_piece_of_the_same_second_counts_too(piece, tmp_path):
+    for number, name in enumerate(("offline-run-20260101_000000-abc", "offline-run-20260101_000000-abc-1")):
+        piece([row(number, step=2 * number, train_loss=0.5)], name=name)
+    run = Run()
+    logger = OnceLogger(run, tmp_path, resume=True)
+    for step in (0, 2, 4):
+        logger.experiment.log({"train/loss": 0.4, STEP: step})
+    assert run.logged == [(2, {"train/loss": 0.4, STEP: 4})]
+
+
 def test_rows_that_only_metrics_csv_has_are_logged(piece, tmp_path):
     piece([row(0, step=2, train_loss=0.5)])
     run = Run()

@@ -12,7 +12,7 @@ from lightning.pytorch.utilities import rank_zero_only
 
 from unrolled.training.loggers.lean_wandb import import_wandb
 from unrolled.training.loggers.naming import run_name
-from unrolled.training.loggers.wandb_rows import OnceLogger
+from unrolled.training.loggers.wandb_rows import PIECES, OnceLogger
 
 FLUSHED = 1.0  # seconds between W&B's writes to its file; a kill loses what came after the last one
 
@@ -97,9 +97,14 @@ def wandb_logger(
 
 
 def earlier_run(folder: Path) -> str | None:
-    """The id of the last W&B run of a run folder, None if it has none."""
-    runs = sorted((folder / "wandb").glob("*run-*-*"), key=lambda path: path.name.partition("run-")[2])
-    return runs[-1].name.rpartition("-")[2] if runs else None
+    """The id of the last W&B run of a run folder, None if it has none.
+
+    It is in the name of the file: W&B adds a number to that of the folder if the run was resumed in the same second.
+    """
+    pieces = sorted(
+        (folder / "wandb").glob(PIECES.format("*")), key=lambda piece: piece.parent.name.partition("run-")[2]
+    )
+    return pieces[-1].stem.removeprefix("run-") if pieces else None
 
 
 @rank_zero_only

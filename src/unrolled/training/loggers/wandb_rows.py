@@ -19,6 +19,8 @@ from unrolled.training.loggers.csv import Rows
 STEP = "trainer/global_step"
 BLOCK, START, HEADER, FULL, LAST = 32768, 7, struct.Struct("<IHB"), 1, 4
 
+PIECES = "*run-*-*/run-{}.wandb"
+"""The W&B files of a run by its id, in the folder ``wandb`` of a run folder."""
 Row = tuple[int, frozenset[str]]
 """What identifies a row: the step, and the names of what was logged."""
 
@@ -39,7 +41,7 @@ class OnceLogger(WandbLogger):
         run.log = self._once
 
     def _read(self, run: Any, folder: Path) -> None:
-        for piece in folder.glob(f"wandb/*run-*-{run.id}/run-{run.id}.wandb"):
+        for piece in (folder / "wandb").glob(PIECES.format(run.id)):
             offline = piece.parent.name.startswith("offline-")
             for number, row in rows(piece):
                 if offline or number < run.step:  # else the server does not have it
