@@ -3,6 +3,7 @@
 from unittest.mock import patch
 
 import pytest
+from support.composed_once import composed_once
 
 from campaign.kills import (
     SETTINGS,
@@ -21,10 +22,10 @@ from campaign.kills import (
 
 @pytest.fixture(autouse=True)
 def _quick():
-    """The copies of this process draw small pictures, which takes a second of each less."""
+    """The copies of this process find conf/ read, and draw small pictures, which takes a second of each less."""
     from matplotlib.figure import Figure
 
-    with patch("unrolled.figures.curves.curves_figure", lambda *_: Figure(figsize=(1, 1))):
+    with composed_once(), patch("unrolled.figures.curves.curves_figure", lambda *_: Figure(figsize=(1, 1))):
         yield
 
 

@@ -93,7 +93,7 @@ def _check_gradients(module: nn.Module, function: Callable[..., Any], where: str
 
     leaf_inputs = [tensor.clone().requires_grad_() for tensor in inputs]
     try:
-        # by random directions and not entry by entry, with tolerances so much smaller that it sees as small a mistake
+        # in random directions, not entry by entry; the small tolerances make up for a mistake being spread thin
         torch.autograd.gradcheck(of_everything, [*leaf_inputs, *values], atol=1e-7, rtol=1e-4, fast_mode=True)
     except GradcheckError as problem:
         raise Broken(f"{where}: {_first_line(problem, [*_names(inputs), *names])}") from problem

@@ -100,7 +100,7 @@ def two_sided(t: float, freedom: float) -> float:
 
 
 def _outside(t: float, freedom: float) -> tuple[float, float]:
-    """The integral beyond ``t`` of Student's density, up to a constant, and the integral from 0.
+    """The integrals of Student's density from |t| on and from 0 on, both up to the same constant.
 
     With T = sqrt(freedom) tan(angle) the density of the angle is cos(angle)^(freedom - 1).
     """
