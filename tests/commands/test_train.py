@@ -260,4 +260,4 @@ def test_on_a_terminal_there_is_a_progress_bar_and_no_question(tmp_path):
         pass  # the end of a terminal
     assert process.wait(timeout=60) == 0, written.decode()
     assert results(tmp_path / "run")["status"] == "completed"
-    assert "━".encode() in written
+    assert "epoch 1/3  ━".encode() in written  # the data have bars too
