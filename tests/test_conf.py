@@ -1,15 +1,17 @@
 """Every YAML file of conf/ composes and runs a training step; a file that is added is tested without a word here."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import lightning
 import pytest
 import yaml
 from hydra import compose, initialize_config_dir
+from support.composed_once import composed_once
 from support.conf import ATTENTIONS, CONF, LANGUAGE_MODELS, MODELS, go_together
-from support.scripts import ROOT, TINY, TINY_MODEL, call_script, results, write_pair
+from support.scripts import ROOT, SHORT, TINY, TINY_MODEL, call_script, results, write_pair
 
 from unrolled.configuration.meanings import read_comments
 from unrolled.models.attention import Attention
@@ -20,6 +22,7 @@ CHOICES = sorted((path.parent.name, path.stem) for path in CONF.glob("*/*.yaml")
 NEEDS_PACKAGE = {"mlflow", "tensorboard"}  # of these names, extras
 NEEDS_GPU = {"gpu", "gpu_bf16", "gpu_fp16", "multi_gpu", "multi_node"}
 
+CORPUS = [*TINY, *SHORT]
 TINY_LM = ["model=rnn_lm", "model.embedding_size=8", "model.hidden_size=7"]
 STEP = ["trainer.max_steps=1", "trainer.limit_val_batches=1", "trainer.limit_test_batches=1", "logger=csv"]
 STEP += ["hydra.run.dir=run"]
@@ -27,6 +30,13 @@ NO_PICTURES = ["~callbacks.pictures", "~callbacks.attention_record"]  # they tak
 
 SENTENCES = ["two men walk", "a dog sleeps here", "the small dog walks", "two dogs and a man sleep"]
 SAETZE = ["zwei männer gehen", "ein hund schläft hier", "der kleine hund geht", "zwei hunde und ein mann schlafen"]
+
+
+def tiny_model(choice: str) -> list[str]:
+    """A tiny model that goes with this choice."""
+    if choice in ("counting", "none"):  # no optimizer, no schedule
+        return ["model=ngram_lm"]
+    return TINY_LM if choice in ("language_modeling", "monolingual_text") else TINY_MODEL
 
 
 def arguments(choice: str, folder: Path) -> list[str]:
@@ -53,21 +63,17 @@ def arguments(choice: str, folder: Path) -> list[str]:
             (folder / f"ady_{split}.tsv").write_text("".join(f"{one}\ta b c\n" for one in SENTENCES), encoding="utf-8")
         return [*TINY_MODEL, f"data.root={folder}", "data.language=ady"]
     if choice == "monolingual_text":
-        return [*TINY_LM, *(f"data.{split}={folder / split}.target" for split in text)]
+        return [*tiny_model(choice), *(f"data.{split}={folder / split}.target" for split in text)]
     if choice == "wikitext2":  # the data, and the experiment
         for split in ("train", "valid", "test"):
             (folder / f"wiki.{split}.tokens").write_text("\n".join(SENTENCES * 9) + "\n", encoding="utf-8")
         return ["model=rnn_lm", *TINY_LM[1:], "model.hidden_size=8", f"data.root={folder}"]
-    if choice == "language_modeling":
-        return [*TINY, *TINY_LM]
-    if choice in ("counting", "none"):  # no optimizer, no schedule
-        return [*TINY, "model=ngram_lm"]
     if choice in ("demo", "lookup"):
         sizes = ["pairs=30", "validation_pairs=5", "test_pairs=5"]
         return [*TINY_MODEL, "data.max_tokens=300", *(f"data.{choice}.{size}" for size in sizes)]
     if choice == "vanishing_gradients":
-        return [*TINY, *TINY_LM[1:], "data.grammar.min_length=5"]
-    return [*TINY, *TINY_MODEL]
+        return [*CORPUS, *TINY_LM[1:]]
+    return [*CORPUS, *tiny_model(choice)]
 
 
 NO_NETWORK = {"hf"}  # in test_hugging_face.py
@@ -79,19 +85,51 @@ ONE_PROCESS = [
 ]
 
 
-@pytest.mark.parametrize(("group", "choice"), ONE_PROCESS)
-def test_every_choice_runs_one_step(group, choice, tmp_path):
-    more = [argument for argument in arguments(choice, tmp_path) if argument != f"{group}={choice}"]
-    if choice in NEEDS_PACKAGE:
-        pytest.importorskip(choice)
-    logger = [] if group == "logger" else ["logger=csv"]
-    step = [option for option in STEP if option != "logger=csv"] + logger
-    pictures = [] if group == "callbacks" else NO_PICTURES[: 1 if "model=ngram_lm" in more else 2]
-    done = call_script("train.py", f"{group}={choice}", *more, *step, *pictures, cwd=tmp_path, looking=True)
+def on_its_own(group: str, choice: str) -> bool:
+    """Whether a choice is trained without others: it concerns other groups too, or not every test has what it needs."""
+    text = (CONF / group / f"{choice}.yaml").read_text(encoding="utf-8")
+    return group == "data" or "@package _global_" in text or "override /" in text or choice in NEEDS_PACKAGE
+
+
+def runs(choices: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    """Trainings that have each of the ``choices``, by group; those that do not concern each other share one."""
+    alone: list[dict[str, str]] = []
+    together: dict[tuple[str, ...], dict[str, list[str]]] = {}  # by model and group
+    for group, choice in choices:
+        if on_its_own(group, choice):
+            alone.append({group: choice})
+        else:
+            together.setdefault(tuple(tiny_model(choice)), {}).setdefault(group, []).append(choice)
+    rows = ((groups, row) for groups in together.values() for row in zip_longest(*groups.values()))
+    return [{group: choice for group, choice in zip(groups, row) if choice is not None} for groups, row in rows] + alone
+
+
+RUNS = runs(ONE_PROCESS)
+
+
+def named(run: dict[str, str]) -> str:
+    return " ".join(f"{group}={choice}" for group, choice in run.items())
+
+
+@pytest.mark.parametrize("chosen", RUNS, ids=named)
+def test_every_choice_runs_one_step(chosen, tmp_path):
+    for package in NEEDS_PACKAGE & set(chosen.values()):
+        pytest.importorskip(package)
+    options = [f"{group}={choice}" for group, choice in chosen.items()]
+    more = dict.fromkeys(option for choice in chosen.values() for option in arguments(choice, tmp_path))
+    step = [option for option in STEP if option != "logger=csv" or "logger" not in chosen]
+    pictures = [] if "callbacks" in chosen else NO_PICTURES[: 1 if "model=ngram_lm" in more else 2]
+    record = [f"++choices.{group}=${{hydra:runtime.choices.{group}}}" for group in chosen]  # for results.json
+    given = [*options, *(option for option in more if option not in options), *step, *pictures, *record]
+    done = call_script("train.py", *given, cwd=tmp_path, looking=True)
     assert done.status == 0, done.stderr
     run = results(tmp_path / "run")
     assert (run["status"], run["steps"]) == ("completed", 1)
-    assert run.get(group, choice) == choice
+    assert {group: run[group] for group in chosen} == chosen
+
+
+def test_every_choice_is_in_one_of_the_runs():
+    assert sorted(pair for chosen in RUNS for pair in chosen.items()) == ONE_PROCESS
 
 
 OVERRIDING = {"experiment", "debug"}  # they set options that are explained where they are
@@ -121,13 +159,13 @@ def test_every_option_has_half_a_line_that_explains_it():
 @pytest.mark.parametrize("script", SCRIPTS)
 def test_every_script_composes(script):
     assert (ROOT / "src" / f"{script}.py").is_file()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with composed_once(), initialize_config_dir(str(CONF), version_base="1.3"):
         assert compose(script)
 
 
 @pytest.mark.parametrize("choice", sorted(choice for group, choice in CHOICES if group == "hardware"))
 def test_every_hardware_gives_arguments_of_the_trainer(choice):
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with composed_once(), initialize_config_dir(str(CONF), version_base="1.3"):
         trainer = compose("train", [f"hardware={choice}"]).trainer
         plain = compose("train", ["hardware=auto"]).trainer
     names = {str(name) for name in trainer if name not in ("_target_", "_partial_")}
@@ -149,21 +187,27 @@ def test_every_attention_and_decoder_of_the_package_is_a_choice(base):
     assert {name for name in classes if name.startswith("unrolled.")} <= chosen
 
 
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory):
+    """The options of a corpus that is made once for the tests that are not about it."""
+    return [*CORPUS, f"cache={tmp_path_factory.mktemp('cache')}"]
+
+
 @pytest.mark.parametrize(
     ("model", "attention"),
     [(model, attention) for model in MODELS for attention in ATTENTIONS if not go_together(model, attention)],
 )
-def test_a_model_and_an_attention_that_do_not_go_together_are_refused(model, attention, tmp_path):
+def test_a_model_and_an_attention_that_do_not_go_together_are_refused(model, attention, corpus, tmp_path):
     sizes = {"ngram_lm": []}.get(model, TINY_LM[1:] if model in LANGUAGE_MODELS else TINY_MODEL)
-    done = call_script("train.py", f"model={model}", f"attention={attention}", *TINY, *sizes, *STEP, cwd=tmp_path)
+    done = call_script("train.py", f"model={model}", f"attention={attention}", *corpus, *sizes, *STEP, cwd=tmp_path)
     assert (done.status, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert "attention" in line
 
 
-def test_dot_attention_says_which_sizes_it_needs(tmp_path):
+def test_dot_attention_says_which_sizes_it_needs(corpus, tmp_path):
     sizes = ["model.encoder_size=5", "model.decoder_size=7"]
-    done = call_script("train.py", "attention=dot", *TINY, *sizes, *STEP, cwd=tmp_path)
+    done = call_script("train.py", "attention=dot", *corpus, *sizes, *STEP, cwd=tmp_path)
     assert done.status == 2
     (line,) = done.stderr.splitlines()
     assert "7" in line
@@ -171,23 +215,30 @@ def test_dot_attention_says_which_sizes_it_needs(tmp_path):
 
 
 @pytest.mark.parametrize("attention", ["bahdanau", "dot"])
-def test_options_of_an_attention_are_given_on_the_command_line(attention, tmp_path):
+def test_options_of_an_attention_are_given_on_the_command_line(attention, corpus, tmp_path):
     """attention.size=... changes the model; where the attention has no size it is a mistake."""
     done = call_script(
-        "train.py", f"attention={attention}", "attention.size=5", *TINY, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path
+        "train.py",
+        f"attention={attention}",
+        "attention.size=5",
+        *corpus,
+        *TINY_MODEL,
+        *STEP,
+        *NO_PICTURES,
+        cwd=tmp_path,
     )
     assert done.status == (0 if attention == "bahdanau" else 2)
     if attention == "dot":
         assert "attention.size: there is no such option" in done.stderr
     else:
         small = results(tmp_path / "run")["parameters"]
-        call_script("train.py", "attention=bahdanau", *TINY, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path)
+        call_script("train.py", "attention=bahdanau", *corpus, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path)
         assert results(tmp_path / "run")["parameters"] > small
 
 
-def test_options_of_the_optimizer_reach_it(tmp_path):
+def test_options_of_the_optimizer_reach_it(corpus, tmp_path):
     more = ["optimizer=sgd", "optimizer.lr=0.25", "optimizer.weight_decay=0.5"]
-    assert call_script("train.py", *more, *TINY, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path).status == 0
+    assert call_script("train.py", *more, *corpus, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path).status == 0
     curves = (tmp_path / "run" / "metrics.csv").read_text(encoding="utf-8")
     assert "lr-SGD" in curves
     assert "0.25" in curves

@@ -6,6 +6,7 @@ from hydra import compose, initialize_config_dir
 from omegaconf import OmegaConf
 
 import unrolled.configuration  # noqa: F401  # whose resolvers conf/ uses
+from support.composed_once import composed_once
 from support.scripts import ROOT
 from unrolled.configuration.values import register_resolvers
 
@@ -20,7 +21,7 @@ def choices(group: str) -> list[str]:
 def composed(*options: str) -> dict[str, Any]:
     """Attention, model and objective of train.py with ``options``, as plain values."""
     register_resolvers()
-    with initialize_config_dir(str(CONF), version_base="1.3"):
+    with composed_once(), initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("train", list(options))
     return {group: OmegaConf.to_container(config[group], resolve=True) for group in ("attention", "model", "objective")}
 
