@@ -6,10 +6,10 @@ import subprocess
 import sys
 
 import pytest
-from support.scripts import ROOT, TESTS, TINY, TINY_MODEL
+from support.scripts import ROOT, SHORT, TESTS, TINY, TINY_MODEL
 from support.shelf import WATCHED, package_of
 
-SHORT = ["trainer.max_steps=1", "callbacks.pictures.sentences=1"]
+SMALL = [*TINY, *TINY_MODEL, *SHORT, "trainer.max_steps=1", "callbacks.pictures.sentences=1"]
 
 
 @pytest.fixture(scope="module")
@@ -89,14 +89,7 @@ def test_a_mistake_is_told_before_anything_large_is_imported(imported, text):
 
 @pytest.mark.slow
 def test_the_first_step_does_not_wait_for_what_the_end_needs(imported, tmp_path):
-    options = [
-        *TINY,
-        *TINY_MODEL,
-        "trainer.max_steps=1",
-        "logger=wandb",
-        "logger.wandb.mode=offline",
-        "hydra.run.dir=run",
-    ]
+    options = [*SMALL, "logger=wandb", "logger.wandb.mode=offline", "hydra.run.dir=run"]
     watched = ["+callbacks.first_step._target_=support.killing.Imported"]
     modules = imported("train.py", *options, *watched, cwd=tmp_path)
     assert "matplotlib" in modules
@@ -105,8 +98,7 @@ def test_the_first_step_does_not_wait_for_what_the_end_needs(imported, tmp_path)
 
 @pytest.mark.slow
 def test_training_leaves_torchmetrics_and_what_is_behind_it_alone(imported, tmp_path):
-    options = [*TINY, *TINY_MODEL, *SHORT, "logger=csv", "hydra.run.dir=run"]
-    modules = imported("train.py", *options, cwd=tmp_path)
+    modules = imported("train.py", *SMALL, "logger=csv", "hydra.run.dir=run", cwd=tmp_path)
     assert packages(modules) & {"scipy", "pandas", "wandb"} == set()
     assert "torchmetrics" in modules
     assert "torchmetrics.functional" not in modules
