@@ -311,7 +311,7 @@ def test_under_dropout_a_whole_translator_computes_the_same(model, attention):
     assert (found[0][0][0] == 0).any()
 
 
-@pytest.mark.parametrize("kept", [0, 30_000, 2**29], ids=["no step", "some steps", "all steps"])
+@pytest.mark.parametrize("kept", [0, 30_000, 2**29], ids=["the first step", "some steps", "all steps"])
 @pytest.mark.parametrize("mechanism", ["pooled", "coverage"])
 def test_steps_that_are_computed_again_give_the_same_gradients(mechanism, kept, monkeypatch):
     attention = {
@@ -328,4 +328,4 @@ def test_steps_that_are_computed_again_give_the_same_gradients(mechanism, kept, 
     monkeypatch.setattr(recomputed, "checkpoint", lambda *a, **o: again.append(a) or checkpoint(*a, **o))
     found = outputs_and_gradients(decoder, decoder.unroll, annotations, embeddings, valid)
     assert_same(found, plain, atol=1e-12)
-    assert len(again) in {0: (7,), 30_000: range(1, 7), 2**29: (0,)}[kept]
+    assert len(again) in {0: (6,), 30_000: range(1, 6), 2**29: (0,)}[kept]

@@ -23,14 +23,16 @@ class Recomputed:
     def __init__(self, step: Callable[..., Any], model: nn.Module) -> None:
         self._step = step
         self._model = model
-        self._left: float | None = None
-        self._each = 0.0
+        self._left: int | None = None
+        self._each = 0
         self._places: dict[Any, list[Tensor]] = {}
 
     def __call__(self, *inputs: Any) -> Any:
-        """One step."""
+        """One step. The first is always kept, and counted."""
         if self._left is None:
-            self._left, self._each = KEPT_BYTES, float(self._kept_by(inputs))
+            results, self._each = self._counted(inputs)
+            self._left = KEPT_BYTES - self._each
+            return results
         self._left -= self._each
         if self._left >= 0:
             return self._step(*inputs)
@@ -55,19 +57,19 @@ class Recomputed:
         copied: Tensor = _Copied.apply(tensor, places.pop())  # type: ignore[no-untyped-call]
         return copied
 
-    def _kept_by(self, inputs: tuple[Any, ...]) -> int:
-        """Bytes that a step keeps besides its inputs and the parameters, measured in a step that is discarded."""
+    def _counted(self, inputs: tuple[Any, ...]) -> tuple[Any, int]:
+        """A step, and the bytes that it keeps besides its inputs and the parameters."""
         given = {_place(tensor) for tensor in (*self._model.parameters(), *_tensors(inputs))}
         kept = 0
 
-        def count(tensor: Tensor) -> None:
+        def count(tensor: Tensor) -> Tensor:
             nonlocal kept
             if _place(tensor) not in given:
                 kept += tensor.nbytes
+            return tensor
 
-        with torch.random.fork_rng(devices=[]), saved_tensors_hooks(count, _never):
-            self._step(*inputs)
-        return kept
+        with saved_tensors_hooks(count, _itself):
+            return self._step(*inputs), kept
 
 
 class _Copied(torch.autograd.Function):
@@ -84,8 +86,8 @@ class _Copied(torch.autograd.Function):
         return *gradients, None
 
 
-def _never(_: Any) -> Tensor:
-    raise RuntimeError("this step was for counting")
+def _itself(tensor: Tensor) -> Tensor:
+    return tensor
 
 
 def _place(tensor: Tensor) -> int:
