@@ -1,7 +1,7 @@
 """What a wheel holds, and the command that it installs: in an environment and a folder away from the repository.
 
-The sweep is a program of that environment; the other trainings are copies of this process that have the wheel's files
-instead of ours, as a new interpreter takes seconds to import PyTorch.
+The sweep is a program of that environment; the other trainings, and the processes that one of them starts, are copies
+of this process that have the wheel's files instead of ours, as a new interpreter takes seconds to import PyTorch.
 """
 
 import json
@@ -14,12 +14,14 @@ from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
-from support.scripts import ROOT, TINY, TINY_MODEL, results
+from support.interpreters import interpreters
+from support.scripts import ROOT, SHORT, TINY, TINY_MODEL, results
 from support.shell import run_in_shell
 
 pytestmark = pytest.mark.slow
 
-SMALL = [*TINY, *TINY_MODEL, "~callbacks.pictures", "~callbacks.attention_record", "logger=csv", "trainer.max_epochs=1"]
+SMALL = [*TINY, *SHORT, *TINY_MODEL, "logger=csv", "trainer.max_epochs=1"]
+SMALL += ["~callbacks.pictures", "~callbacks.attention_record"]
 PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "conf", "docs", "src")
 NOT_THEIRS = ("PYTHON", "WANDB", "UNROLLED", "COLUMNS")
 
@@ -82,11 +84,10 @@ def call(installed, tmp_path):
     clean = {name: value for name, value in os.environ.items() if not name.startswith((*NOT_THEIRS, "PYTEST"))}
     clean |= {"OMP_NUM_THREADS": "1", "NETRC": os.devnull}
 
-    def run(line, *options, status=0):
+    def run(line, *options, status=0, python=None):
         line = " ".join([line, *options])
-        ended = run_in_shell(
-            line, cwd=tmp_path, environment=clean, folder=tmp_path.parent / "shell", installed=packages
-        )
+        place = {"folder": tmp_path.parent / "shell", "installed": packages, "python": python}
+        ended = run_in_shell(line, cwd=tmp_path, environment=clean, **place)
         assert ended.status == status, f"{line}: {ended.status}\n{ended.stdout[-2000:]}\n{ended.stderr[-4000:]}"
         return ended
 
@@ -150,9 +151,15 @@ def test_bash_completes_the_command(installed, tmp_path):
 
 
 MINE = '''\
-"""An attention of somebody's own."""
+"""An attention of somebody's own, which notes where each process found what it builds on."""
 
+import os
+
+import unrolled
 from unrolled.models.attention import BahdanauAttention
+
+with open("found", "a") as file:
+    print(os.environ.get("RANK"), unrolled.__file__, file=file)
 
 
 class Mine(BahdanauAttention):
@@ -160,7 +167,7 @@ class Mine(BahdanauAttention):
 '''
 
 
-def test_conf_in_the_current_folder_adds_choices(call, tmp_path):
+def test_conf_in_the_current_folder_adds_choices(installed, call, tmp_path, tmp_path_factory):
     (tmp_path / "conf" / "attention").mkdir(parents=True)
     (tmp_path / "my_attention.py").write_text(MINE, encoding="utf-8")
     own = "# Mine, and not yours\n_target_: my_attention.Mine\n_partial_: true\nsize: 5 # numbers\n"
@@ -169,8 +176,12 @@ def test_conf_in_the_current_folder_adds_choices(call, tmp_path):
 
     assert "mine" in call("unrolled train --help").stdout
     assert "Mine, and not yours" in call("unrolled options attention=mine").stdout
-    call("unrolled train attention=mine hardware=ddp_cpu hydra.run.dir=run", *SMALL)
+    with interpreters(tmp_path_factory.mktemp("python")) as python:
+        call("unrolled train attention=mine hardware=ddp_cpu hydra.run.dir=run", *SMALL, python=python)
     assert results(tmp_path / "run")["attention"] == "mine"
+    found = dict(line.split(" ", 1) for line in (tmp_path / "found").read_text(encoding="utf-8").splitlines())
+    assert set(found) == {"0", "1"}
+    assert all(Path(file).is_relative_to(installed.parent) for file in found.values())
     provenance = json.loads((tmp_path / "run" / "provenance.json").read_text(encoding="utf-8"))
     assert provenance["command"][:3] == ["unrolled", "train", "attention=mine"]  # not that of one of its processes
     call("echo a b | unrolled translate run=run trust=my_attention")

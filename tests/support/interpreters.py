@@ -82,6 +82,7 @@ def _be(connection: socket.socket) -> int:
     sys.path[:0] = environment.get("PYTHONPATH", "").split(os.pathsep)
     arguments = [argument for argument in arguments if argument != "-u"]
     if arguments[0] == "-m":
+        sys.path.insert(0, cwd)
         status = as_fresh(environment, arguments[1:], runpy.run_module, arguments[1])
     else:
         sys.path.insert(0, str(Path(arguments[0]).resolve().parent))

@@ -45,12 +45,18 @@ class Done(NamedTuple):
 
 
 def run_in_shell(
-    line: str, *, cwd: Path, environment: Mapping[str, str], folder: Path, installed: Path | None = None
+    line: str,
+    *,
+    cwd: Path,
+    environment: Mapping[str, str],
+    folder: Path,
+    installed: Path | None = None,
+    python: Path | None = None,
 ) -> Done:
     """Run a command line by bash, with ``pipefail``; ``folder`` is for what that needs.
 
     installed: where ``unrolled`` and ``python -m unrolled`` find the package, this repository's src/ if None; an
-    environment's site-packages with its own python, by which the copies start others.
+    environment's site-packages. python: by which the copies start others, that environment's own if None.
     """
     _import_libraries()
     folder.mkdir(exist_ok=True)
@@ -74,7 +80,7 @@ def run_in_shell(
         while bash.poll() is None:
             if select.select([server], [], [], 0.02)[0]:
                 connection, _ = server.accept()
-                copies.append(Process(lambda connection=connection: _serve(connection, installed)))
+                copies.append(Process(lambda connection=connection: _serve(connection, installed, python)))
                 connection.close()
         for copy in copies:
             copy.wait()
@@ -87,7 +93,7 @@ def _import_libraries() -> None:
     import unrolled.metrics.translation_scores  # noqa: F401
 
 
-def _serve(connection: socket.socket, installed: Path | None) -> int:
+def _serve(connection: socket.socket, installed: Path | None, python: Path | None) -> int:
     """Be the ``python`` or ``unrolled`` that was asked for."""
     request, streams, _, _ = socket.recv_fds(connection, 1 << 17, 3)
     cwd, (program, *argv), environment = json.loads(request)
@@ -103,7 +109,7 @@ def _serve(connection: socket.socket, installed: Path | None) -> int:
     asked = [str(Path(place).resolve()) for place in environment.get("PYTHONPATH", "").split(os.pathsep) if place]
     sys.path[:] = [*asked, own, *(place for place in sys.path if place not in ours)]
     if installed is not None:
-        sys.executable = str(installed.parents[2] / "bin" / "python")
+        sys.executable = str(python or installed.parents[2] / "bin" / "python")
     if Path(program).name == "unrolled":
         argv = [program, *argv]
     elif as_module:
