@@ -49,10 +49,18 @@ def test_the_band_of_one_run_is_the_bootstrap_over_sentences():
     references, run = system(0.3, 1)
     (band,) = score_bands(Bleu(), Bleu().statistics([run], references), lengths(references), [1], samples=4000)
     rng, metric = random.Random(5), BLEU()
-    scores = []
-    for _ in range(1500):
-        rows = rng.choices(range(len(run)), k=len(run))
-        scores.append(metric.corpus_score([run[row] for row in rows], [[references[row] for row in rows]]).score)
+    lines = [metric.corpus_score([line], [[reference]]) for line, reference in zip(run, references, strict=True)]
+    counts = np.array([[*line.counts, *line.totals, line.sys_len, line.ref_len] for line in lines])
+
+    def score(rows):
+        correct, total, (length, of_reference) = np.split(counts[rows].sum(axis=0).tolist(), [4, 8])
+        return BLEU.compute_bleu([*correct], [*total], length, of_reference).score
+
+    draws = [rng.choices(range(len(run)), k=len(run)) for _ in range(1500)]
+    for rows in draws[:20]:
+        whole = metric.corpus_score([run[row] for row in rows], [[references[row] for row in rows]])
+        assert score(rows) == pytest.approx(whole.score, rel=1e-12)
+    scores = [score(rows) for rows in draws]
     assert [band.lower, band.upper] == pytest.approx(np.percentile(scores, [2.5, 97.5]).tolist(), abs=0.7)
 
 
