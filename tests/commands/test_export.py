@@ -5,6 +5,7 @@ import subprocess
 import sys
 
 import pytest
+from support.exporting import operators_read_once
 from support.run_contents import corpus
 from support.scripts import ROOT, call_script
 
@@ -18,9 +19,10 @@ def exported(trained, tmp_path_factory):
     for package in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(package, reason="export needs it: pip install 'unrolled[export]'")
     folder = tmp_path_factory.mktemp("exported")
-    done = call_script("export.py", f"run={trained}", "output=files", cwd=folder)
-    assert (done.status, done.stdout) == (0, "files\n"), done.stderr
-    return folder
+    with operators_read_once():
+        done = call_script("export.py", f"run={trained}", "output=files", cwd=folder)
+        assert (done.status, done.stdout) == (0, "files\n"), done.stderr
+        yield folder
 
 
 @pytest.mark.parametrize("beam", [1, 5])

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from support.exporting import operators_read_once
 from support.small_models import SOURCE_WORDS, TARGET_WORDS, build, build_lm
 from torch import nn
 
@@ -11,12 +12,19 @@ from unrolled.exported.onnx_encoder import OnnxEncoder
 from unrolled.models.encoder import Encoder
 
 
+@pytest.fixture(scope="module")
+def _operators():
+    for package in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(package, reason="export needs it: pip install 'unrolled[export]'")
+    with operators_read_once():
+        yield
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("_operators")
 @pytest.mark.parametrize("name", ["rnnsearch-coverage", "encoder_decoder-none", "rnn_lm-lstm"])
 def test_onnxruntime_computes_the_same(name, tmp_path):
     """One of each kind; docs/export.md has all of them, and what they were checked with."""
-    for package in ("onnx", "onnxscript", "onnxruntime"):
-        pytest.importorskip(package, reason="export needs it: pip install 'unrolled[export]'")
     from unrolled.exported.onnx_files import write_graphs
     from unrolled.exported.session import largest_difference
 
