@@ -127,7 +127,8 @@ def test_words_get_numbers_and_so_do_two_words_of_one_pair():
 
 
 def corpus(reordering, pairs=1500, **options):
-    text = list(generate(Grammar(reordering=reordering, pairs=pairs, **options), "train"))
+    sizes = {"pairs": pairs, "validation_pairs": 1, "test_pairs": 1}  # those sets would be drawn before this one
+    text = list(generate(Grammar(reordering=reordering, **sizes, **options), "train"))
     return [" ".join(pair.source) for pair in text], [" ".join(pair.target) for pair in text], text
 
 
