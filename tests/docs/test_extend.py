@@ -66,8 +66,10 @@ def cache(tmp_path_factory):
     return tmp_path_factory.mktemp("cache")
 
 
-SMALLER = {"data/reorder": {"pairs: 20000": "pairs: 200", "_pairs: 500": "_pairs: 12"},
-           "callbacks/default": {"sentences: 4": "sentences: 1"}}  # fmt: skip
+SMALLER = {
+    "data/reorder": {"pairs: 20000": "pairs: 200", "_pairs: 500": "_pairs: 12", "max_length: 20": "max_length: 6"},
+    "callbacks/default": {"sentences: 4": "sentences: 1"},
+}
 """What takes long and shows nothing here: conf/FILE.yaml -> what is replaced."""
 
 

@@ -7,12 +7,12 @@ import re
 
 import pytest
 from support.installed import install
-from support.scripts import ROOT, TINY, TINY_MODEL
+from support.scripts import ROOT, SHORT, TINY, TINY_MODEL
 from support.transcripts import commands, replay
 
 pytestmark = pytest.mark.slow
 
-SMALL = " ".join([*TINY, *TINY_MODEL, "~callbacks.pictures", "~callbacks.attention_record", "logger=csv"])
+SMALL = " ".join([*TINY, *SHORT, *TINY_MODEL, "~callbacks.pictures", "~callbacks.attention_record", "logger=csv"])
 
 
 @pytest.fixture
