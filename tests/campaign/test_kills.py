@@ -4,6 +4,7 @@ from unittest.mock import patch
 
 import pytest
 from support.composed_once import composed_once
+from support.scripts import SHORT, asked_once, call_script, read_once
 
 from campaign.kills import (
     SETTINGS,
@@ -20,16 +21,26 @@ from campaign.kills import (
 )
 
 
+QUICK = ["translator, a checkpoint every step", "language model, one continuous text"]
+OFFLINE = "W&B, offline"
+
+
 @pytest.fixture(autouse=True)
-def _quick():
-    """The copies of this process find conf/ read, and draw small pictures, which takes a second of each less."""
+def _quick(tmp_path):
+    """The copies of this process find composed what they ask for, have short sentences, and draw small pictures."""
     from matplotlib.figure import Figure
 
-    with composed_once(), patch("unrolled.figures.curves.curves_figure", lambda *_: Figure(figsize=(1, 1))):
+    short = {name: [*SETTINGS[name], *SHORT] for name in (QUICK[0], OFFLINE)}
+    with (
+        patch.dict(SETTINGS, short),
+        patch("unrolled.figures.curves.curves_figure", lambda *_: Figure(figsize=(1, 1))),
+        composed_once(),
+        read_once(),
+        asked_once(),
+    ):
+        for options in (["resume=run"], *(SETTINGS[name] for name in (*QUICK, OFFLINE))):
+            call_script("train.py", *options, "--cfg", "job", cwd=tmp_path)
         yield
-
-
-QUICK = ["translator, a checkpoint every step", "language model, one continuous text"]
 
 
 @pytest.mark.slow
@@ -66,12 +77,12 @@ def test_a_shot_hits_while_a_checkpoint_is_written(tmp_path):
 def test_offline_w_and_b_has_each_row_of_a_killed_training_once(tmp_path):
     """Kills take what W&B holds in memory, and training repeats what came after its last checkpoint."""
     warm()
-    setting, folder = "W&B, offline", tmp_path / "killed"
-    whole = uninterrupted(setting, tmp_path / "whole").outcome["W&B of run"]
+    folder = tmp_path / "killed"
+    whole = uninterrupted(OFFLINE, tmp_path / "whole").outcome["W&B of run"]
     prepare(folder)
     for shot in (Shot("SIGTERM", "validation", 1, 0.0), Shot("SIGKILL", "fit", 3, 0.0)):
-        assert run(command(setting, folder), folder, shot).status != 0
-    assert run(command(setting, folder), folder).status == 0
+        assert run(command(OFFLINE, folder), folder, shot).status != 0
+    assert run(command(OFFLINE, folder), folder).status == 0
     assert len(list(folder.glob("run/wandb/offline-run-*"))) == 3
     assert outcome(folder)["W&B of run"] == whole
     assert len(whole) > 10

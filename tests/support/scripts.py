@@ -88,7 +88,7 @@ def _load(stream: io.TextIOBase | str, Loader: type) -> object:
 
 
 @contextmanager
-def _read_once() -> Iterator[None]:
+def read_once() -> Iterator[None]:
     """Configurations and their interpolations are parsed once in this process, not once a script."""
     with (
         patch("yaml.load", _load),
@@ -121,7 +121,7 @@ def _draw_nothing(figure: object, to: Path | io.BytesIO, form: str) -> None:
 
 
 @contextmanager
-def _asked_once() -> Iterator[None]:
+def asked_once() -> Iterator[None]:
     """Lightning looks through the installed packages, and we ask git for the commit, once in this process."""
     with (
         patch("lightning.fabric.utilities.registry.entry_points", _entry_points),
@@ -156,8 +156,8 @@ def call_script(
         patch.dict(os.environ, {"NETRC": os.devnull, "UNROLLED_CACHE": str(cwd / "cache")}),
         nullcontext() if drawings else without_drawings(),
         nullcontext() if looking else _without_looking(),
-        _read_once(),
-        _asked_once(),
+        read_once(),
+        asked_once(),
         composed_once(),
         chdir(cwd),
         redirect_stdout(out),
