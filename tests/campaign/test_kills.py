@@ -20,7 +20,6 @@ from campaign.kills import (
     warm,
 )
 
-
 QUICK = ["translator, a checkpoint every step", "language model, one continuous text"]
 OFFLINE = "W&B, offline"
 
