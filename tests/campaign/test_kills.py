@@ -24,8 +24,8 @@ QUICK = ["translator, a checkpoint every step", "language model, one continuous 
 OFFLINE = "W&B, offline"
 
 
-@pytest.fixture(autouse=True)
-def _quick(tmp_path):
+@pytest.fixture(autouse=True, scope="module")
+def _quick(tmp_path_factory):
     """The copies of this process find composed what they ask for, have short sentences, and draw small pictures."""
     from matplotlib.figure import Figure
 
@@ -38,7 +38,7 @@ def _quick(tmp_path):
         asked_once(),
     ):
         for options in (["resume=run"], *(SETTINGS[name] for name in (*QUICK, OFFLINE))):
-            call_script("train.py", *options, "--cfg", "job", cwd=tmp_path)
+            call_script("train.py", *options, "--cfg", "job", cwd=tmp_path_factory.mktemp("composed"))
         yield
 
 
