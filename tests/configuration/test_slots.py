@@ -1,7 +1,9 @@
 """Somebody else's run folder never decides what code runs: slots, trust, and that nothing ran, in every command."""
 
+import copy
 import shutil
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -222,15 +224,21 @@ COMMANDS = {
 }
 
 
+@cache
+def parsed(text: str) -> dict:
+    return yaml.safe_load(text)
+
+
 def spoil(run: Path, place: str, node) -> None:
     """Put ``node`` into the configuration of a run folder."""
-    config = yaml.safe_load((run / "config.yaml").read_text(encoding="utf-8"))
+    config = copy.deepcopy(parsed((run / "config.yaml").read_text(encoding="utf-8")))
     inside = config
     *way, last = place.split(".")
     for part in way:
         inside = inside.setdefault(part, {})
     inside[last] = node
-    (run / "config.yaml").write_text(yaml.safe_dump(config), encoding="utf-8")
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # whose text is the same
+    (run / "config.yaml").write_text(yaml.dump(config, Dumper=dumper), encoding="utf-8")
 
 
 @pytest.fixture
