@@ -17,6 +17,7 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each interpreter compile
 
 import pytest
 from hypothesis import settings
+from support.composed_once import composed_once
 from support.forked import run_forked
 from support.scripts import TINY, TINY_MODEL, Called, run_script
 
@@ -49,6 +50,13 @@ def _without_waiting_for_the_disk():
         return connection
 
     with patch("os.fsync", lambda descriptor: None), patch("sqlite3.dbapi2.connect", without_waiting):
+        yield
+
+
+@pytest.fixture
+def conf_read_once():
+    """What a test composes in this process is composed from the same choices once."""
+    with composed_once():
         yield
 
 

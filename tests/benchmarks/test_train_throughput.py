@@ -39,7 +39,7 @@ def batch_of(source_lengths, target_lengths):
     return make_batch(source, target, range(len(source)))
 
 
-class Counter(TorchDispatchMode):
+class OperationCounter(TorchDispatchMode):
     """What torch's FlopCounterMode counts in all, without its account by module."""
 
     def __init__(self):
@@ -56,7 +56,7 @@ class Counter(TorchDispatchMode):
 def test_the_counter_counts_what_that_of_torch_does():
     model, batch = build("bahdanau", "coverage", decoder=fed()).float(), batch_of([3, 7], [4, 2])
     contestant = Contestant("plain", model, precision="fp32", device="cpu")
-    with FlopCounterMode(display=False) as expected, Counter() as counter:
+    with FlopCounterMode(display=False) as expected, OperationCounter() as counter:
         plain(contestant.model, batch, contestant.watch).backward()
     assert counter.total == expected.get_total_flops() > 0
 
@@ -73,7 +73,7 @@ def test_operations_of_input_feeding_count():
 def check_operations(model):
     batch = batch_of([22] * 3, [28] * 3)
     contestant = Contestant("plain", model.float(), precision="fp32", device="cpu")
-    with Counter() as counter:
+    with OperationCounter() as counter:
         plain(contestant.model, batch, contestant.watch).backward()
     try:
         counted = sum(training_operations(contestant.model, batch).values())

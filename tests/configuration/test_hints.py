@@ -2,17 +2,12 @@
 
 import pytest
 from hydra import compose, initialize_config_dir
-from support.composed_once import composed_once
 from support.conf import CONF
 
 from unrolled.configuration.hints import WORDS, check_words, meant, names_of, unreadable
 from unrolled.errors import UserError
 
-
-@pytest.fixture(autouse=True)
-def _conf_is_read_once():
-    with composed_once():
-        yield
+pytestmark = pytest.mark.usefixtures("conf_read_once")
 
 
 def config(command, *overrides):

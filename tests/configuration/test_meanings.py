@@ -1,16 +1,11 @@
 """What options mean is read from the comments of conf/."""
 
 import pytest
-from support.composed_once import composed_once
 from support.conf import CONF, choices
 
 from unrolled.configuration.meanings import meanings, read_comments
 
-
-@pytest.fixture(autouse=True)
-def _conf_is_read_once():
-    with composed_once():
-        yield
+pytestmark = pytest.mark.usefixtures("conf_read_once")
 
 
 FILE = """\

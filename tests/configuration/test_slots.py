@@ -226,6 +226,7 @@ COMMANDS = {
 
 @cache
 def parsed(text: str) -> dict:
+    """A configuration; the one that all tests spoil takes longer to parse than to copy."""
     return yaml.safe_load(text)
 
 
@@ -237,7 +238,7 @@ def spoil(run: Path, place: str, node) -> None:
     for part in way:
         inside = inside.setdefault(part, {})
     inside[last] = node
-    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # whose text is the same
+    dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)  # the same text, from C
     (run / "config.yaml").write_text(yaml.dump(config, Dumper=dumper), encoding="utf-8")
 
 

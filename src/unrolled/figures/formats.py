@@ -14,8 +14,6 @@ if TYPE_CHECKING:  # takes half a second: only commands that draw load it
     from matplotlib.figure import Figure
 
 FORMATS = ("png", "pdf")
-
-
 """The formats in which a picture can be saved."""
 
 

@@ -10,7 +10,7 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
 
 KEPT_BYTES = 2**29
-"""The most that is kept for the backward pass, besides the states of all steps."""
+"""The most that is kept for the backward pass, besides the states of all steps; the first step is kept in any case."""
 LARGE_BYTES = 2**20
 """On a CPU, a result of at least this size gets a place of its own."""
 PLACES = 16
@@ -28,7 +28,7 @@ class Recomputed:
         self._places: dict[Any, list[Tensor]] = {}
 
     def __call__(self, *inputs: Any) -> Any:
-        """One step. The first is always kept, and counted."""
+        """One step."""
         if self._left is None:
             results, self._each = self._counted(inputs)
             self._left = KEPT_BYTES - self._each
