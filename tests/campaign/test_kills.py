@@ -1,5 +1,6 @@
 """The short form of `python -m tests.campaign.kills`: a few chains, and that a difference is seen."""
 
+import gc
 from unittest.mock import patch
 
 import pytest
@@ -40,6 +41,7 @@ def _quick(tmp_path_factory):
         for options in (["resume=run"], *(SETTINGS[name] for name in (*QUICK, OFFLINE))):
             call_script("train.py", *options, "--cfg", "job", cwd=tmp_path_factory.mktemp("composed"))
         yield
+    gc.enable()  # which warm() has stopped
 
 
 @pytest.mark.slow

@@ -27,28 +27,34 @@ def folder(tmp_path_factory):
     return folder
 
 
-def test_three_commands_lead_from_a_file_to_a_word_error_rate(folder):
-    head, split, train, evaluate = COMMANDS
+@pytest.fixture(scope="module")
+def run(folder):
+    """What the page's training leaves behind, from files that the page's first command has made."""
+    head, split, train, _ = COMMANDS
     assert head.startswith("head")
     subprocess.run(["bash", "-c", split], cwd=folder, check=True)
-    parts = [(folder / f"english_{part}.tsv").read_text().splitlines() for part in ("train", "dev", "test")]
-    assert sorted(line for part in parts for line in part) == sorted((folder / "english.tsv").read_text().splitlines())
     done = called(train, folder, *SMALL)
     assert done.status == 0, done.stderr
-    results = json.loads((folder / "english" / "results.json").read_text())
+    return folder / "english"
+
+
+def test_three_commands_lead_from_a_file_to_a_word_error_rate(folder, run):
+    parts = [(folder / f"english_{part}.tsv").read_text().splitlines() for part in ("train", "dev", "test")]
+    assert sorted(line for part in parts for line in part) == sorted((folder / "english.tsv").read_text().splitlines())
+    results = json.loads((run / "results.json").read_text())
     assert results["status"] == "completed"
-    found = called(evaluate, folder)
-    assert found.status == 0, found.stderr
-    figures = dict(line.rsplit(None, 1) for line in found.stdout.splitlines() if "rate" in line)
+    done = called(COMMANDS[-1], folder)
+    assert done.status == 0, done.stderr
+    figures = dict(line.rsplit(None, 1) for line in done.stdout.splitlines() if "rate" in line)
     assert float(figures["word_error_rate"]) == pytest.approx(results["test/word_error_rate"], rel=1e-3)
     assert any(name.startswith("word_error_rate, source of 1 to 3 letters") for name in figures)
 
 
-def test_the_run_does_all_that_the_page_says(folder):
+def test_the_run_does_all_that_the_page_says(folder, run):
     assert call_script("translate.py", "run=english", cwd=folder, text="bad\nthe\n").stdout.count("\n") == 2
     assert call_script("look.py", "runs=english", cwd=folder).status == 0
-    assert (folder / "english" / "attention.html").is_file()
-    record = (folder / "english" / "attention.jsonl").read_text(encoding="utf-8").splitlines()
+    assert (run / "attention.html").is_file()
+    record = (run / "attention.jsonl").read_text(encoding="utf-8").splitlines()
     assert {json.loads(line)["split"] for line in record} == {"test"}  # callbacks=small
     compared = call_script("compare.py", "runs=english", "over=data.language", cwd=folder)
     assert compared.status == 0, compared.stderr
