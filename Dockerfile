@@ -9,6 +9,7 @@ RUN python -m pip install --no-cache-dir "torch>=2.11,<2.14" --index-url https:/
 # then the package, of which the image keeps only what it installs
 COPY pyproject.toml setup.py MANIFEST.in README.md LICENSE /source/
 COPY conf /source/conf
+COPY docs /source/docs
 COPY src /source/src
 RUN python -m pip install --no-cache-dir "/source[sweep]" && rm -r /source
 

@@ -33,10 +33,20 @@ def copies() -> list[str]:
 
 
 def test_it_copies_what_the_wheel_is_made_of_and_the_context_has_it():
-    assert sorted(copies()) == ["LICENSE", "MANIFEST.in", "README.md", "conf", "pyproject.toml", "setup.py", "src"]
+    needed = ["LICENSE", "MANIFEST.in", "README.md", "conf", "docs", "pyproject.toml", "setup.py", "src"]
+    assert sorted(copies()) == needed
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert {line[1:] for line in ignored if line.startswith("!")} == set(copies())
     assert "*" in ignored
+
+
+def test_the_package_can_be_built_of_what_it_copies(tmp_path):
+    for name in copies():
+        (shutil.copytree if (ROOT / name).is_dir() else shutil.copy)(ROOT / name, tmp_path / name)
+    build = [sys.executable, "setup.py", "-q", "build_py", "-d", "built"]
+    done = subprocess.run(build, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "built" / "unrolled" / "conf" / "train.yaml").is_file()
 
 
 def test_it_installs_the_torch_that_the_package_wants_and_an_extra_that_there_is():

@@ -132,7 +132,7 @@ def test_text_without_words_is_a_mistake(lines):
 
 
 def test_words_below_the_minimum_are_a_mistake():
-    with pytest.raises(UserError, match="no word occurs 2 times"):
+    with pytest.raises(UserError, match="no word occurs min_count=2 times"):
         train_words(["a b c"], min_count=2)
 
 

@@ -1,4 +1,4 @@
-"""The mixture of language models that held-out text likes best, as interpolate.py finds it."""
+"""The mixture of language models that makes held-out text likeliest, as interpolate.py finds it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -74,7 +74,7 @@ class LanguageModelRun(TrainedRun):
         with one_line(), self._trusting():
             sampling = build_search(settings, model.tokenizer)
         if not isinstance(sampling, Sampling):
-            raise UserError(f"{called('sample')} draws: omit search=..., or give search=sampling")
+            raise UserError(f"{called('sample')} only samples: omit search=..., or give search=sampling")
         for start in range(0, settings.number, settings.batch):
             count = min(settings.batch, settings.number - start)
             yield from model.sample(sampling, count, max_length=settings.max_length)

@@ -1,4 +1,4 @@
-"""Can "was this source word translated already?" be read off the memory of a translator's attention?"""
+"""Does the memory of a translator's attention tell which source words are translated already?"""
 
 import math
 from collections.abc import Iterator

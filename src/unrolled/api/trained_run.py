@@ -211,7 +211,7 @@ class TrainedRun:
 
     @property
     def status(self) -> str:
-        """completed, diverged, interrupted or failed; incomplete if it still runs or was killed."""
+        """completed, diverged, interrupted, pruned or failed; incomplete if it still runs or was killed."""
         return str(self.results["status"]) if (self.folder / "results.json").is_file() else "incomplete"
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Try what every attention, decoder and model promises on one of them, such as your own.
+"""Test an attention, a decoder or a model, such as your own, for what each promises.
 
 Usage:
     python src/check.py attention=NAME [model=NAME]

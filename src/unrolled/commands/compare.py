@@ -9,7 +9,7 @@ Examples:
     python src/compare.py runs='[RUN,RUN]' baseline=RUN output=tables
     python src/compare.py runs=outputs/sweeps/g2p over=data.language
 
-Tables go to standard output, and with figures to a folder next to the runs.
+Tables go to standard output and, with figures, to a folder next to the runs.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Find the mixture of language models that held-out text likes best.
+"""Find the mixture of language models that makes held-out text likeliest.
 
 Usage:
     python src/interpolate.py run='[LM,LM]' val=FILE [test=FILE]

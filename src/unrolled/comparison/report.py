@@ -28,7 +28,7 @@ from unrolled.text.table import table
 TITLE = "Comparison of runs"
 NOTHING = (
     "has learnt nothing: its lowest validation loss is not 0.1 nats a token below the unigram level, the loss of a "
-    "model that knows how often words come and nothing of their context (left_unigram_level in results.json)"
+    "model that knows how often each word occurs and nothing of its context (left_unigram_level in results.json)"
 )
 SPREAD = (
     "Means over the runs of a group, which differ only in the seed, ± sample standard deviation (n - 1). Best in bold."
@@ -48,7 +48,7 @@ RATE_P_VALUES = (
 OVER_SEEDS = (
     "Over seeds: does the mean {score} of a system differ from that of {baseline}, with other seeds and sentences? "
     "Runs and sentences are random effects, in the spirit of Clark et al. 2011; Student's t, two-sided, {bootstrap} "
-    "resamples, not corrected for the number of groups. detectable: the smallest true difference that so many runs "
+    "resamples, not corrected for the number of groups. detectable: the smallest true difference that this many runs "
     "would show in four of five experiments."
 )
 INTERACTION = (

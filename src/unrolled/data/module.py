@@ -189,7 +189,8 @@ class DataModule(lightning.LightningDataModule):
         )
         if len(lines) == 0:
             text = self.text.files["train"].target
-            raise UserError(f"{text}: no training sentences are left: {counts}; raise max_length")
+            mend = "raise max_length" if long.any() else "give sentences with text on both sides"
+            raise UserError(f"{text}: no training sentences are left: {counts}; {mend}")
         self._notice(f"train: {counts}; {len(lines)} remain")
         return lines
 

@@ -1,4 +1,4 @@
-"""Can a yes or no be read off a vector? Logistic regression, and the area under the ROC curve of its scores.
+"""Does a vector tell a yes from a no? Logistic regression, and the area under the ROC curve of its scores.
 
 Letters: N examples, X features.
 """

@@ -310,7 +310,7 @@ def train_sentencepiece(
             elif too_low := re.search(r"required_chars\. \d+ vs (\d+)", str(problem)):
                 raise UserError(
                     f"tokenizer: size={size} is too small: the text's characters alone take {too_low[1]};"
-                    " raise size to at least that, or lower character_coverage"
+                    " raise size to at least that"
                 ) from problem
             elif re.search(r"!sentences_\.empty|all_chars_count", str(problem)):
                 raise UserError("tokenizer: the training text has only blank lines; give text to train on") from problem
@@ -327,7 +327,7 @@ def train_words(lines: Iterable[str], *, size: int | None = None, min_count: int
     counts = Counter(word for line in lines for word in WORD.findall(line))
     words = [word for word, count in counts.items() if count >= min_count and word not in SPECIALS]
     if not words:
-        raise UserError(f"tokenizer: no word occurs {min_count} times in the training text; give more text")
+        raise UserError(f"tokenizer: no word occurs min_count={min_count} times in the training text; give more text")
     words.sort(key=lambda word: (-counts[word], word))
     if size is not None and len(SPECIALS) + len(words) < size:
         log.info("tokenizer: size %d is more than the text has words; lowered to %d", size, len(SPECIALS) + len(words))

@@ -84,7 +84,7 @@ class StopWhenDiverged(Callback):
     def _look_at_weights(self, trainer: lightning.Trainer, weights: Iterable[Tensor]) -> None:
         sound = [torch.isfinite(weight.detach()).all() for weight in weights if weight.is_floating_point()]
         if sound and not bool(torch.stack(sound).all()):
-            raise Diverged(f"a weight is no number any more at step {trainer.global_step}")
+            raise Diverged(f"a weight has become NaN or infinite by step {trainer.global_step}")
 
 
 def _fetched(loss: Tensor) -> Callable[[], float]:
