@@ -46,12 +46,17 @@ def test_what_is_written_is_read_back(generated, generating, data):
     assert links == {(owner - 1, j) for j, owner in enumerate(owners) if owner}
 
 
+def test_words_are_between_ascii_white_space():
+    assert parse_a3("zehn\u2009tausend Euro", "NULL ({ }) 10\u00a0000 ({ 1 }) € ({ 2 }) ") == {(0, 0), (1, 1)}
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [
         ({2: "the ({ 1 })"}, ":3: 'the ({ 1 })' is not like NULL"),
         ({2: "NULL ({ }) the ({ 1 "}, ":3: "),
         ({2: "NULL ({ }) the ({ 4 }) "}, ":3: ({ 4 }) is beyond the 3 words"),
+        ({1: "10\u00a0000 a b", 2: "NULL ({ }) the ({ 4 }) "}, ":3: ({ 4 }) is beyond the 3 words"),
         ({3: "er geht nicht"}, ":4: 'er geht nicht' is not how GIZA++ begins"),
         ({3: HEAD.format(1)}, "sentence pair (2) is missing, or another occurs twice"),
     ],

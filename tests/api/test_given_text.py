@@ -78,6 +78,8 @@ def test_sentences_are_text_for_a_language_model_and_line_breaks_are_spaces(tmp_
         ([("a", "b", "c")], r"data\[0\]"),
         ([("a", None)], r"data\[0\]"),
         ([()], r"data\[0\]"),
+        ([{"en": "hello", "de": "hallo"}], r"data\[0\]"),
+        ([{"hello", "hallo"}], r"data\[0\]"),
         (["a", ("b", "c"), "d"], "some items are pairs"),
         ({"train": PAIRS, "valid": PAIRS}, r"data\['valid'\]"),
         ({"val": PAIRS}, "data\\['train'\\] is missing"),

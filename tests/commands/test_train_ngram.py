@@ -106,7 +106,7 @@ def test_an_arpa_file_is_written_and_becomes_a_run(counted, tmp_path):
     assert (again.status, "this folder already holds a run" in again.stderr) == (2, True)
 
 
-def test_an_n_gram_model_advises_a_translator_and_rescores(tmp_path):
+def test_an_n_gram_model_advises_a_translator_and_rescores(caplog, tmp_path):
     fast = [*TINY, "logger=csv", "~callbacks.pictures"]
     common = [*fast, "hydra.run.dir=translator", "trainer.max_steps=9", *TINY_MODEL]
     assert call_script("train.py", *common, cwd=tmp_path).status == 0
@@ -134,6 +134,14 @@ def test_an_n_gram_model_advises_a_translator_and_rescores(tmp_path):
         "rescore.py", "nbest=nbest", "scorers={lm: kneser_ney}", f"source={source}", "bleu_tokenize=none", cwd=tmp_path
     )
     assert (judged.status, judged.stdout.count("lm=-")) == (0, found["kneser_ney", 0].count("\n"))
+    judged = call_script("rescore.py", "nbest=nbest", "scorers={lm: maximum_likelihood}", cwd=tmp_path)
+    impossible = judged.stdout.count("lm=-10000.000000")
+    assert f"scorers.lm: {impossible} of probability 0 get a log p of -10000" in caplog.text
+    (tmp_path / "judged").write_text(judged.stdout, encoding="utf-8")
+    chosen = call_script("rescore.py", "nbest=judged", "weights={logp: 1, lm: 0.2}", "output=nbest", cwd=tmp_path)
+    assert (chosen.status, chosen.stdout.count("\n")) == (0, judged.stdout.count("\n"))
+    misnamed = call_script("rescore.py", "nbest=nbest", "scorers={lm: nowhere, my-lm: kneser_ney}", cwd=tmp_path)
+    assert "scorers.my-lm: a name consists" in misnamed.stderr  # before the other is looked for
 
 
 MISTAKES = [

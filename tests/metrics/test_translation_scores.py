@@ -9,7 +9,13 @@ import sys
 import pytest
 
 from unrolled.errors import UserError
-from unrolled.metrics.translation_scores import bleu_by_length, translation_scores
+from unrolled.metrics.translation_scores import (
+    WITHOUT_PACKAGES,
+    bleu_by_length,
+    bleu_metric,
+    check_bleu_tokenize,
+    translation_scores,
+)
 
 REFERENCES = [
     "Ein Mann mit einem orangefarbenen Hut, der etwas anstarrt.",
@@ -101,8 +107,26 @@ def test_unequal_or_no_lines_are_errors():
 
 
 def test_an_unknown_tokenisation_is_the_user_s_mistake():
-    with pytest.raises(UserError, match=r"data.bleu_tokenize=moses.*13a"):
+    with pytest.raises(UserError, match=r"bleu_tokenize=moses.*13a"):
         translation_scores(HYPOTHESES, REFERENCES, tokenize="moses")
+    with pytest.raises(UserError, match=r"did you mean 13a\?"):
+        check_bleu_tokenize("13A")
+
+
+def test_a_tokenisation_whose_package_is_missing_is_the_user_s_mistake(monkeypatch):
+    def missing(**_):
+        raise RuntimeError("Japanese tokenization requires\nextra dependencies")
+
+    monkeypatch.setattr("sacrebleu.metrics.bleu.BLEU.__init__", lambda self, **_: missing())
+    with pytest.raises(UserError, match="bleu_tokenize=ja-mecab: sacreBLEU says: Japanese tokenization requires extra"):
+        check_bleu_tokenize("ja-mecab")
+
+
+def test_what_needs_no_package_is_made():
+    for tokenize in WITHOUT_PACKAGES:
+        assert bleu_metric(tokenize, lowercase=False).corpus_score(["a b c d"], [["a b c d"]]).score == pytest.approx(
+            100
+        )
 
 
 def test_bleu_by_length_scores_each_group_as_a_corpus():

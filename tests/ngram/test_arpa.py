@@ -3,6 +3,7 @@
 import gzip
 import io
 import math
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ import torch
 
 from unrolled.errors import UserError
 from unrolled.ngram.additive import AddAlpha, MaximumLikelihood
-from unrolled.ngram.arpa import load_arpa, save_arpa
+from unrolled.ngram.arpa import load_arpa, save_arpa, write_arpa
 from unrolled.ngram.kneser_ney import KneserNey
 from unrolled.ngram.model import NgramLanguageModel
 from unrolled.text.tokenizer import WordTokenizer
@@ -129,6 +130,9 @@ def test_kenlm_finds_the_same_probabilities(tmp_path):
         ("-0.2\tsee the", "x\tsee the", ["arpa:16", "a number should be"]),
         ("-0.2\tsee the", "0.2\tsee the", ["arpa:16", "above 1"]),
         ("-0.2\tsee the", "nan\tsee the", ["arpa:16", "above 1"]),
+        ("ngram 2=3", "ngram 2=3\n" + "\n".join(f"ngram {n}=1" for n in range(3, 8)), ["arpa:9", "7 words; at most 6"]),
+        ("\tthe -", "\tsee -", ["1-gram 'see' occurs twice"]),
+        ("\tthe -", "\t<pad> -", ["<pad> is the name of padding"]),
         ("-0.6\tthe dog", "-0.2\tsee the\t0", ["'see', 'the'", "twice"]),
         ("see the dog", "dog the see", ["'dog', 'the', 'see'", "has no context"]),
     ],
@@ -141,6 +145,20 @@ def test_what_is_no_whole_file_is_refused_with_its_line(old, new, said, tmp_path
         load_arpa(path)
     assert [words for words in said if words not in str(problem.value)] == []
     assert str(path) in str(problem.value)
+
+
+def test_counts_may_have_spaces_around_them(tmp_path):
+    path = tmp_path / "spaces.arpa"
+    path.write_text(re.sub(r"ngram (\d)=", r"ngram  \1=       ", BY_HAND), encoding="utf-8")
+    model, tokenizer = load_arpa(path)
+    assert (model.order, tokenizer.size) == (3, 7)
+
+
+def test_a_piece_with_white_space_is_refused_before_anything_is_written():
+    file = io.StringIO()
+    with pytest.raises(UserError, match="'\\\\t'"):
+        write_arpa(file, ["<pad>", "a", "\t"], [3], [])
+    assert file.getvalue() == ""
 
 
 def test_a_closed_vocabulary_gives_unknown_words_nothing(tmp_path):

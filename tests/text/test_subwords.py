@@ -2,6 +2,7 @@ import pytest
 
 from unrolled.alignment.pieces import word_index
 from unrolled.errors import UserError
+from unrolled.inference.columns import Column
 from unrolled.text.subwords import Codes, SubwordTokenizer, is_cut, read_codes
 from unrolled.text.tokenizer import load_tokenizer
 from unrolled.text.tokens import BOS, EOS, PAD, UNK
@@ -57,6 +58,14 @@ def test_pieces_are_marked_where_a_word_begins(tokenizer):
     assert pieces == ["▁low", "▁low", "e", "r", "▁<unk>", "▁low", "</s>"]
     assert word_index(pieces) == [0, 1, 1, 1, 2, 3, -1]
     assert tokenizer.pieces(range(4)) == ["<pad>", "<s>", "</s>", "▁<unk>"]
+
+
+def test_an_unknown_piece_makes_a_word_unknown(tokenizer):
+    line = "low wow lower"
+    ids = tokenizer.encode([line])[0]
+    assert ids.count(UNK) == 3
+    scored = [(piece, -1.0) for piece in tokenizer.pieces([*ids, EOS])]
+    assert Column("run", tokenizer).unknown(line, scored) == [1]
 
 
 def test_without_codes_the_words_of_a_line_are_pieces_already():

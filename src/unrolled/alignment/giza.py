@@ -14,9 +14,10 @@ from pathlib import Path
 from unrolled.alignment.links import Links, read_alignments
 from unrolled.errors import UserError
 from unrolled.text.lines import read_lines
+from unrolled.text.tokens import split_words
 
 HEAD = re.compile(r"# Sentence pair \((\d+)\) ")
-WORD = re.compile(r"(\S+) \(\{ ((?:\d+ )*)\}\)(?: |$)")
+WORD = re.compile(r"([^ \t\r\f\v]+) \(\{ ((?:\d+ )*)\}\)(?: |$)")
 
 
 def read_direction(path: str | Path, *, backward: bool = False) -> list[Links]:
@@ -51,7 +52,7 @@ def parse_a3(generated: str, generating: str) -> Links:
     words = WORD.findall(generating)
     if not words or words[0][0] != "NULL" or WORD.sub("", generating):
         raise ValueError(f"{generating!r} is not like NULL ({{ }}) word ({{ 1 2 }})")
-    count = len(generated.split())
+    count = len(split_words(generated))
     links = {(i, int(number) - 1) for i, (_, numbers) in enumerate(words[1:]) for number in numbers.split()}
     beyond = [j + 1 for _, j in links if not 0 <= j < count]
     if beyond:

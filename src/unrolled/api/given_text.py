@@ -6,7 +6,7 @@ model, which may be one text, by their order.
 
 import hashlib
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -83,7 +83,8 @@ def _lines(text: Any, name: str) -> list[Lines]:
         raise UserError(f"{name}={text!r:.40}: give a list of (source, target) pairs, or of sentences")
     lines = []
     for number, item in enumerate(text):
-        line = (item,) if isinstance(item, str) else tuple(item) if isinstance(item, Iterable) else ()
+        ordered = isinstance(item, Iterable) and not isinstance(item, Mapping | Set)
+        line = (item,) if isinstance(item, str) else tuple(item) if ordered else ()
         if len(line) not in (1, 2) or not all(isinstance(side, str) for side in line) or line == item == ():
             raise UserError(f"{name}[{number}] is {item!r:.60}: give a pair of texts, or a text")
         lines.append(line)

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping, Sequence
+from math import inf
 from os import PathLike
 from typing import Any, NamedTuple
 
@@ -11,12 +12,14 @@ from unrolled.api.trained_run import TrainedRun
 from unrolled.configuration.composition import composed, known, options_of
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError
-from unrolled.rescoring.choose import Lists, best, rescored, tuned, with_feature, word_count
+from unrolled.rescoring.choose import Lists, best, check_name, rescored, tuned, with_feature, word_count
 from unrolled.rescoring.nbest import Entry, format_entry, parse_nbest
 from unrolled.text.lines import read_lines, unequal
 
 log = logging.getLogger(__name__)
 Run = str | PathLike[str] | TrainedRun
+LEAST = -10_000.0
+"""log p of a translation that a model gives probability 0: weights times minus infinity would choose nothing."""
 OF_TUNING = ("restarts", "seed", "bleu_tokenize", "bleu_lowercase")
 
 
@@ -44,7 +47,11 @@ class RescoredLists:
         self.name = name
 
     def scored(self, name: str, run: TrainedRun) -> "RescoredLists":
-        """The lists with feature ``name``: log p of each translation by ``run``. UserError: it needs sources."""
+        """The lists with feature ``name``: log p of each translation by ``run``, at least `LEAST`.
+
+        UserError: it needs sources, or the name is in use.
+        """
+        check_name(self.lists, name)
         texts = [entry.text for entries in self.lists for entry in entries]
         if not run.translates:
             scores = run.score(texts, context="line")
@@ -55,8 +62,10 @@ class RescoredLists:
         else:
             pairs = zip(self.sources, self.lists, strict=True)
             scores = run.score([source for source, entries in pairs for _ in entries], texts)
-        values = [score.log_probability for score in scores]
+        values = [max(score.log_probability, LEAST) for score in scores]
         log.info("scorers.%s: %s translations scored", name, f"{len(values):,}")
+        if impossible := sum(score.log_probability == -inf for score in scores):
+            log.warning("scorers.%s: %s of probability 0 get a log p of %.0f", name, f"{impossible:,}", LEAST)
         return RescoredLists(with_feature(self.lists, name, values), self.sources, self.name)
 
     def tune(
@@ -125,6 +134,8 @@ def rescore(
         rescored_lists = RescoredLists(entries, given)
     if sources is not None:
         rescored_lists.check_as_many(sources, "sources")
+    for name in scorers:
+        check_name(rescored_lists.lists, name)
     for name, run in scorers.items():
         from unrolled.api.loading import load  # loads torch
 

@@ -21,6 +21,7 @@ from unrolled.api.rescored_lists import OF_TUNING, read_lists
 from unrolled.configuration.command import command
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError, called, check_choice
+from unrolled.rescoring.choose import check_name
 from unrolled.text.lines import read_lines
 
 
@@ -33,6 +34,8 @@ def main(config: DictConfig) -> None:
     if config.source is not None:
         lists.sources = list(read_lines(config.source))
         lists.check_as_many(lists.sources, config.source)
+    for name in config.scorers or {}:
+        check_name(lists.lists, name)
     for name, run in (config.scorers or {}).items():
         from unrolled.api.loading import load  # loads torch, only if there are scorers
 

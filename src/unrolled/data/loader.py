@@ -75,14 +75,14 @@ class BatchLoader:
 def encode_source(tokenizer: Tokenizer, lines: Sequence[str], *, max_tokens: int) -> list[Batch]:
     """Batches of source sentences of similar lengths, their target only <s>; ``index`` is the line's number."""
     source = tokenizer.encode(lines)
-    similar = _similar(None, _positions(source), max_tokens)
+    similar = _similar(None, _positions(source, lines), max_tokens)
     return [make_source_batch([source[number] for number in numbers], numbers) for numbers in similar]
 
 
 def encode_sentences(tokenizer: Tokenizer, lines: Sequence[str], *, max_tokens: int) -> list[Batch]:
     """Batches of sentences of similar lengths, as targets; ``index`` is the line's number."""
     target = tokenizer.encode(lines)
-    similar = _similar(None, _positions(target), max_tokens)
+    similar = _similar(None, _positions(target, lines), max_tokens)
     return [make_batch(None, [target[number] for number in numbers], numbers) for numbers in similar]
 
 
@@ -115,11 +115,14 @@ def share(batch: Batch, lines: Sequence[str], tokenizers: Sequence[Tokenizer]) -
     return Shared((batch, *changed))
 
 
-def _positions(sentences: Sequence[Sequence[int]]) -> NDArray[np.int64]:
-    """How many positions each sentence takes, including </s>. UserError: more than `LONGEST`."""
-    longest = max(map(len, sentences), default=0)
-    if longest > LONGEST:
-        raise UserError(f"a line has {longest:,} tokens, and a sentence may have at most {LONGEST:,}; split it")
+def _positions(sentences: Sequence[Sequence[int]], lines: Sequence[str] = ()) -> NDArray[np.int64]:
+    """How many positions each sentence takes, including </s>. UserError: more than `LONGEST`; it quotes the line."""
+    for number, ids in enumerate(sentences):
+        if len(ids) > LONGEST:
+            quoted = f" that begins with {lines[number][:40]!r}" if lines else ""
+            raise UserError(
+                f"a line{quoted} has {len(ids):,} tokens, and a sentence may have at most {LONGEST:,}; split it"
+            )
     return np.array([len(ids) + 1 for ids in sentences], dtype=np.int64)
 
 

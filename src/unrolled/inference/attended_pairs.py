@@ -69,13 +69,16 @@ def attend(
         for row, line in enumerate(ids.index.tolist()):
             source = ids.source[row, : int(ids.source_lengths[row])].tolist()
             target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
-            pieces, text = target_tokenizer.pieces(target), targets[line]
-            # the pieces of a search may differ from those that the tokenizer cuts the resulting text into
-            words = target_tokenizer.words_of_pieces(text) if isinstance(text, str) else word_index(pieces)[:-1]
+            text = targets[line]
+            words = (
+                target_tokenizer.words_of_pieces(text)
+                if isinstance(text, str)
+                else words_of_ids(target_tokenizer, text)
+            )
             real = (row, slice(len(target)), slice(len(source)))  # without padding
             pairs[line] = AttendedPair(
                 source=source_tokenizer.pieces(source),
-                target=pieces,
+                target=target_tokenizer.pieces(target),
                 weights=matrices.weights[real].float().cpu(),
                 source_words=source_tokenizer.words_of_pieces(sources[line]),
                 target_words=words,
@@ -86,3 +89,11 @@ def attend(
                 else {name: gate[real].cpu() for name, gate in matrices.gates.items()},
             )
     return [pairs[line] for line in range(len(sources))]
+
+
+def words_of_ids(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+    """The word that each of ``ids`` belongs to, which may differ from those that the tokenizer cuts its text into."""
+    text = tokenizer.decode(ids)
+    if tokenizer.encode([text])[0] == list(ids):
+        return tokenizer.words_of_pieces(text)
+    return word_index(tokenizer.pieces(ids))

@@ -5,7 +5,7 @@ from typing import NamedTuple, Protocol
 
 from unrolled.inference.scored_pieces import Pieces
 from unrolled.metrics.text_likelihood import unknown_words
-from unrolled.text.tokenizer import Tokenizer
+from unrolled.text.tokenizer import SPACE, Tokenizer
 from unrolled.text.tokens import SPECIALS, UNK
 
 
@@ -17,7 +17,7 @@ class Column(NamedTuple):
 
     def unknown(self, line: str, pieces: Pieces) -> list[int]:
         """The numbers of the words of ``line`` outside the vocabulary."""
-        written = [piece for piece, _ in pieces]
+        written = [piece.removeprefix(SPACE) for piece, _ in pieces]
         if SPECIALS[UNK] not in written:
             return []  # no need to split the line again
         return unknown_words(line, written, self.tokenizer.words_of_pieces(line))

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from unrolled.errors import UserError
+from unrolled.errors import UserError, nearest
+
+WITHOUT_PACKAGES = ("13a", "none", "intl", "char", "zh")
+"""sacreBLEU's tokenisations that need no further package and no model from the internet."""
 
 if TYPE_CHECKING:  # imported where it is used: language models have no BLEU
     from sacrebleu.metrics.bleu import BLEU
@@ -124,14 +127,26 @@ def sentence_chrf(hypotheses: Sequence[str], references: Sequence[str]) -> list[
     return [float(chrf.sentence_score(one, [other]).score) for one, other in zip(hypotheses, references)]
 
 
+def check_bleu_tokenize(tokenize: str) -> None:
+    """UserError for a ``tokenize`` that `bleu_metric` refuses."""
+    if tokenize not in WITHOUT_PACKAGES:  # else sacreBLEU need not be imported yet
+        bleu_metric(tokenize, lowercase=False)
+
+
 def bleu_metric(tokenize: str, lowercase: bool) -> "BLEU":
-    """sacreBLEU's BLEU; UserError for a ``tokenize`` that it does not have."""
+    """sacreBLEU's BLEU; UserError for a ``tokenize`` that it does not have, or whose package or model is missing."""
     from sacrebleu.metrics.bleu import BLEU
 
     if tokenize not in BLEU.TOKENIZERS:
-        raise UserError(f"data.bleu_tokenize={tokenize}: sacreBLEU has {', '.join(sorted(BLEU.TOKENIZERS))}")
-    # force: no warning about tokenised text if the user says that it is tokenised
-    return BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")
+        raise UserError(
+            f"bleu_tokenize={tokenize}: sacreBLEU has {', '.join(sorted(BLEU.TOKENIZERS))}"
+            f"{nearest(tokenize, BLEU.TOKENIZERS)}"
+        )
+    try:
+        # force: no warning about tokenised text if the user says that it is tokenised
+        return BLEU(tokenize=tokenize, lowercase=lowercase, force=tokenize == "none")
+    except (RuntimeError, ImportError, OSError) as problem:  # OSError: a model that cannot be downloaded
+        raise UserError(f"bleu_tokenize={tokenize}: sacreBLEU says: {' '.join(str(problem).split())}") from problem
 
 
 def check_lengths(hypotheses: Sequence[str], references: Sequence[str], *more: Sequence[int]) -> None:

@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from unrolled.errors import UserError
-from unrolled.ngram.model import NgramLanguageModel, ngram_lm
+from unrolled.ngram.model import LONGEST, NgramLanguageModel, ngram_lm
 from unrolled.ngram.trie import MisplacedNgram, NgramBlock
 from unrolled.text.lines import read_lines
 from unrolled.text.tokenizer import Tokenizer, WordTokenizer
-from unrolled.text.tokens import BOS, EOS, PAD, SPECIALS, UNK
+from unrolled.text.tokens import BOS, EOS, PAD, SPECIALS, UNK, split_words
 
 ZERO = -99.0
 
@@ -45,7 +45,11 @@ def write_arpa(file: TextIO, pieces: Sequence[str], sizes: Sequence[int], length
     """Write a model: ``sizes`` of all lengths, and the n-grams of each. ``pieces``: how each id is written.
 
     <pad> is not written: it may be one of the single words, but must not occur in longer n-grams.
+    UserError: a piece with white space in it, before anything is written.
     """
+    spaced = next((piece for piece in pieces if split_words(piece) != [piece]), None)
+    if spaced is not None:
+        raise UserError(f"an ARPA file cannot have the piece {spaced!r}, as white space separates its words")
     file.write("\\data\\\n")
     for length, size in enumerate(sizes, start=1):
         file.write(f"ngram {length}={size - (length == 1)}\n")
@@ -98,9 +102,11 @@ class _Reader:
         while self._line() != "\\data\\":  # everything before it is a comment
             pass
         sizes: list[int] = []
-        while entry := re.fullmatch(r"ngram (\d+) ?= ?(\d+)", line := self._line()):
+        while entry := re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", line := self._line()):
             if int(entry[1]) != len(sizes) + 1:
                 raise self._mistake(f"{line!r} should be about length {len(sizes) + 1}")
+            if len(sizes) == LONGEST:
+                raise self._mistake(f"n-grams of {len(sizes) + 1} words; at most {LONGEST} can be read")
             sizes.append(int(entry[2]))
         if not sizes or line != "\\1-grams:":
             raise self._mistake(f"{line!r} should be 'ngram LENGTH=NUMBER' or '\\1-grams:'")
@@ -109,6 +115,7 @@ class _Reader:
     def section(self, length: int, size: int, *, longest: int) -> Rows:
         """The n-grams of one length, after its heading; also reads the next heading."""
         ids, log_probs, weights = array("i"), array("f"), array("f")
+        single: set[int] = set()
         following = f"\\{length + 1}-grams:" if length < longest else "\\end\\"
         while (line := self._line()) != following:
             fields = [field for field in line.replace("\t", " ").split(" ") if field]
@@ -116,7 +123,12 @@ class _Reader:
                 raise self._mistake(f"{line!r} is no {length}-gram, nor is it {following}")
             words = fields[1 : length + 1]
             if length == 1:
-                self.ids.setdefault(words[0], len(self.ids) - len(NAMES) + len(SPECIALS))
+                if words[0] == SPECIALS[PAD]:
+                    raise self._mistake(f"{words[0]} is the name of padding here: give this word another name")
+                number = self.ids.setdefault(words[0], len(self.ids) - len(NAMES) + len(SPECIALS))
+                if number in single:
+                    raise self._mistake(f"the 1-gram {words[0]!r} occurs twice")
+                single.add(number)
             try:
                 ids.extend([self.ids[word] for word in words])
                 log_probs.append(float(fields[0]))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from unrolled.errors import Numbers, UserError, check, nearest
-from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics
+from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics, check_bleu_tokenize
 from unrolled.rescoring.mert import Array, Candidates, quality_of, tune
 from unrolled.rescoring.nbest import Entry
 
@@ -17,12 +17,17 @@ def word_count(text: str) -> float:
     return float(len(text.split()))
 
 
-def with_feature(lists: Lists, name: str, values: Sequence[float]) -> Lists:
-    """The lists with one more feature per entry, ``values`` in their order. UserError: a name in use or malformed."""
+def check_name(lists: Lists, name: str) -> None:
+    """UserError for the name of a feature that is in use or malformed."""
     if name in lists[0][0].features:
         raise UserError(f"scorers.{name}: the lists already have a feature of this name; choose another")
     if not name.isidentifier():
         raise UserError(f"scorers.{name}: a name consists of letters, digits and _")
+
+
+def with_feature(lists: Lists, name: str, values: Sequence[float]) -> Lists:
+    """The lists with one more feature per entry, ``values`` in their order. UserError: a name in use or malformed."""
+    check_name(lists, name)
     remaining = iter(values)
     return [
         [entry._replace(features={**entry.features, name: next(remaining)}) for entry in entries] for entries in lists
@@ -54,6 +59,7 @@ def tuned(
     lowercase: bool,
 ) -> tuple[float, float, dict[str, float]]:
     """BLEU of the lists' first entries, and BLEU and weights tuned from ``start``, or from logp (the first feature)."""
+    check_bleu_tokenize(tokenize)
     names = list(lists[0][0].features)
     sentences = [
         Candidates(

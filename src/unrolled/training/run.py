@@ -28,8 +28,8 @@ from unrolled.training.process_memory import keep_freed_memory, peak_memory_mib
 
 log = logging.getLogger(__name__)
 STILL_AT_UNIGRAM_LEVEL = (
-    "this model has learnt no more than how often each word occurs (the unigram level, {val/unigram_loss:.3f} nats a token): "
-    "try more updates (trainer.max_epochs), optimizer.lr twice as high or half as high, smaller batches "
+    "this model has learnt no more than how often each word occurs (the unigram level, {val/unigram_loss:.3f} nats a "
+    "token): try more updates (trainer.max_epochs), optimizer.lr twice as high or half as high, smaller batches "
     "(data.max_tokens), less dropout; docs/training.md"
 )
 

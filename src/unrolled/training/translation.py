@@ -11,7 +11,7 @@ from unrolled.data.batch import Batch
 from unrolled.errors import UserError
 from unrolled.metrics.attention_counts import AttentionCounts
 from unrolled.metrics.error_rates import errors_of_lines, total
-from unrolled.metrics.translation_scores import translation_scores
+from unrolled.metrics.translation_scores import check_bleu_tokenize, translation_scores
 from unrolled.models.translator import Translator
 from unrolled.search.generator import Search
 from unrolled.training.alignment_loss import Supervision, check_supervision, doubly_stochastic
@@ -57,6 +57,7 @@ class Translation(Objective):
     ) -> None:
         super().__init__(**shared)
         check_supervision(self.model, supervision, doubly_stochastic)
+        check_bleu_tokenize(bleu_tokenize)
         if self.monitor == "val/aer" and gold["val"] is None:
             raise UserError(
                 "objective.monitor=val/aer: the validation text has no gold alignment: give "
