@@ -51,11 +51,12 @@ def test_training_twice_gives_the_same_and_leaves_the_process_as_it_was(translat
     assert capsys.readouterr() == ("", "")
 
 
-def test_a_run_can_be_trained_longer_and_again(translator, train_here, pairs, tmp_path):
+def test_a_run_can_be_trained_longer_and_again(translator, train_here, pairs, tmp_path, capsys):
     run = train_here(*OPTIONS, data=pairs, folder=tmp_path / "it's a run", **SIZES, **{"trainer.max_epochs": 1})
     assert run.folder == tmp_path / "it's a run"
     longer = train_here(resume=run, **{"trainer.max_epochs": 2})
     assert (longer.folder, longer.results["epochs"]) == (run.folder, 2)
+    assert capsys.readouterr().err == ""
     finished = train_here(resume=run.folder)
     assert finished.results == longer.results
     repeated = train_here(reproduce=translator)

@@ -24,6 +24,8 @@ SETTINGS = {
     "epochs": OFTEN,
     "rarely": ["callbacks.saving.steps=4", "data.max_tokens=65"],  # 7 steps an epoch
     "validations": [*OFTEN, "trainer.val_check_interval=3", "trainer.log_every_n_steps=1"],
+    "validations over epochs": [*OFTEN, "trainer.check_val_every_n_epoch=null", "trainer.val_check_interval=3",
+                                "trainer.log_every_n_steps=1"],
     "accumulation": [*OFTEN, "trainer.accumulate_grad_batches=2", "trainer.max_steps=5", "schedule=linear_decay"],
     "early stopping": ["callbacks.early_stopping.mode=max", "callbacks.early_stopping.monitor=val/loss",
                        "callbacks.early_stopping.patience=1", "trainer.max_epochs=4"],
@@ -39,6 +41,7 @@ MOMENTS = [
     ("rarely", 6, "on_after_backward"),  # the last of an epoch
     ("validations", 3, "on_train_batch_start"),  # the first after a validation
     ("validations", 8, "on_validation_batch_end"),
+    ("validations over epochs", 6, "on_train_batch_start"),  # the first after a validation, in the middle of an epoch
     ("accumulation", 2, "on_after_backward"),
     ("early stopping", 10, "on_test_batch_end"),
     ("alignments", 8, "on_train_batch_end"),
@@ -211,6 +214,16 @@ def test_a_run_is_reproduced_bit_by_bit(whole, tmp_path):
     assert_same(tmp_path / "again", run)
 
 
+def test_data_in_the_folder_of_the_run_is_read_there_again(tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "text").write_text("a b c a b\n" * 9, encoding="utf-8")
+    text = [f"data.{split}=run/text" for split in ("train", "val", "test")]
+    model = ["model=ngram_lm", "tokenizer=word", "data=monolingual_text", "logger=csv"]
+    assert call_script("train.py", *model, *text, "hydra.run.dir=run", cwd=tmp_path).status == 0
+    done = call_script("train.py", "reproduce=run", "hydra.run.dir=again", cwd=tmp_path)
+    assert (done.status, done.stdout.splitlines()[-1].split()[:2]) == (0, ["reproduction", "identical:"])
+
+
 def test_what_a_reproduction_changes_is_named():
     before = {"run": "a", "test/bleu": 20.0, "steps": 5, "only": 1, "status": "completed"}
     after = {"run": "b", "test/bleu": 20.5, "steps": 5, "status": "completed", "new": "x"}
@@ -234,6 +247,7 @@ def test_what_cannot_be_resumed_is_refused_in_one_line(whole, tmp_path):
         ([f"resume={diverged}"], ["diverged", "optimizer.lr"]),
         ([f"reproduce={diverged}"], ["did not complete"]),
         ([f"reproduce={trained}", "seed=2"], ["seed=2", "own options"]),
+        ([f"resume={trained}", "hydra.run.dir=elsewhere"], ["own folder"]),
         ([f"resume={trained}", "model=bahdanau"], ["model=bahdanau", "trainer.max_epochs"]),
         ([f"resume={trained}", "trainer.precision=bf16-mixed"], ["trainer.precision", "own options"]),
     ):

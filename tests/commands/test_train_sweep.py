@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 from contextlib import nullcontext
 
@@ -40,6 +41,13 @@ def test_a_sweep_killed_in_its_second_job_is_completed(tmp_path):
     assert results(tmp_path / "jobs" / TWO)["status"] == "completed"
     provenance = json.loads((tmp_path / "jobs" / TWO / "provenance.json").read_text(encoding="utf-8"))
     assert len(provenance["resumed"]) == 1
+    shutil.copytree(tmp_path / "jobs", tmp_path / "moved")
+    for folder in ("sweep.dir=jobs/", f"sweep.dir={tmp_path / 'jobs'}", "sweep.dir=moved"):
+        options = [option for option in again if not option.startswith("sweep.dir=")]
+        assert call_script("train.py", *options, folder, "cache=other", cwd=tmp_path).status == 0
+    assert stamps(tmp_path / "jobs") == stamps(tmp_path / "moved") == after
+    elsewhere = call_script("train.py", *options, "hydra.sweep.dir=jobs", cwd=tmp_path)
+    assert "give sweep.dir=... instead" in elsewhere.stderr
     other = call_script("train.py", *[option for option in again if "max_epochs" not in option], cwd=tmp_path)
     assert other.status == 2
     assert f"{ONE} holds another configuration" in other.stderr

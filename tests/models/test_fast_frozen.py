@@ -1,5 +1,6 @@
 """Linear layers with weights packed for the time of a search give their own products, and are themselves afterwards."""
 
+import threading
 from contextlib import nullcontext
 
 import pytest
@@ -102,3 +103,24 @@ def test_a_search_freezes_every_network_of_its_generator():
     count = 2 if packs(torch.float32) else 0
     assert search(Several(one, other), word=3) == (3, [count, count])
     assert replaced(one) == []
+
+
+def test_threads_take_turns_with_a_model():
+    model, x = network(), torch.randn(5, 7)
+    expected, problems = model(x).detach(), []
+
+    def search():
+        try:
+            for _ in range(40):
+                with torch.inference_mode(), frozen([model, network()]):
+                    torch.testing.assert_close(model(x), expected)
+        except Exception as problem:  # of any kind, in another thread
+            problems.append(problem)
+
+    threads = [threading.Thread(target=search) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert problems == []
+    assert replaced(model) == []

@@ -1,7 +1,8 @@
 """Every model leaves the unigram level of text that is like real text, in a fixed number of updates of the defaults.
 
 The text: several hundred types by Zipf's law, each word mostly one of a few that follow the word before, and a source
-that is the target word for word in another vocabulary. What only knows how often each word occurs stays at their entropy.
+that is the target word for word in another vocabulary. What only knows how often each word occurs stays at
+their entropy.
 """
 
 from functools import partial

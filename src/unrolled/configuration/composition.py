@@ -2,6 +2,7 @@
 
 import os
 import re
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
@@ -19,6 +20,9 @@ from unrolled.configuration.mistakes import users_mistake
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError, called, nearest
+
+_hydra = threading.RLock()
+"""Hydra has one state for the whole process: a thread that composes, or trains, makes others wait."""
 
 
 def options_of(values: Mapping[str, Any]) -> list[str]:
@@ -83,6 +87,11 @@ def composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
     for option in options:
         if not isinstance(option, str):
             raise UserError(f"{option!r:.80}: an option is text such as 'model=cgru'")
+    with _hydra:
+        yield from _composing(command, options)
+
+
+def _composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
     singleton = HydraConfig.instance()
     composer, before = GlobalHydra.instance().hydra, singleton.cfg  # of a program that uses Hydra itself
     GlobalHydra.instance().hydra = None

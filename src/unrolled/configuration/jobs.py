@@ -77,6 +77,8 @@ def this_job(config: DictConfig) -> Job:
     if not in_sweep():
         return Job(config, resume=False)
     check_wait(config)
+    if HydraConfig.get().sweep.dir != config.sweep.dir:
+        raise UserError(f"hydra.sweep.dir={HydraConfig.get().sweep.dir}: give sweep.dir=... instead")
     for logger in (config.logger or {}).values():
         if "group" in logger and logger.group is None:
             logger.group = Path(config.sweep.dir).name
@@ -89,17 +91,29 @@ def this_job(config: DictConfig) -> Job:
             " or another sweep.dir"
         )
     ending = status(folder)
+    if ending == "failed":
+        return Job(config, resume=False)
+    here = _moved_to(folder, saved, config.cache)  # the sweep's folder may have been moved
+    here.sweep = config.sweep
     if ending in ("completed", "diverged", "pruned"):
         log.info("%s has %s: nothing to do", folder, ending)
-        return Job(DictConfig(saved), resume=True, results=read_results(folder))
-    return Job(DictConfig(saved), resume=True) if ending != "failed" else Job(config, resume=False)
+        return Job(here, resume=True, results=read_results(folder))
+    return Job(here, resume=True)
 
 
 def _options(config: dict[str, Any]) -> dict[str, Any]:
-    """The options without the command line's words, which add nothing, and without whether it waited for the jobs."""
-    kept = {name: value for name, value in config.items() if name != "overrides"}
-    sweep = {name: value for name, value in (config.get("sweep") or {}).items() if name != "wait"}
-    return kept | {"sweep": sweep}
+    """The options that make it this job: without the command line's words, wherever folder and cache are."""
+    kept = moved({name: value for name, value in config.items() if name != "overrides"}, config["run_folder"], "RUN")
+    sweep = dict(config.get("sweep") or {})
+    group = Path(str(sweep.pop("dir", ""))).name
+    sweep.pop("wait", None)  # whether it waited for the jobs
+    loggers = {
+        name: {key: value for key, value in logger.items() if (key, value) != ("group", group)}
+        for name, logger in (kept.get("logger") or {}).items()
+    }
+    data = dict(kept["data"])
+    data["module"] = {name: value for name, value in data["module"].items() if name != "cache"}
+    return kept | {"sweep": sweep, "logger": loggers, "data": data, "cache": None}
 
 
 def check_wait(config: DictConfig) -> None:
@@ -111,6 +125,10 @@ def check_wait(config: DictConfig) -> None:
 def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
     """The options on the command line other than ``chosen``; UserError if one is not in ``allowed``."""
     names = []
+    if chosen.startswith("resume=") and any(
+        it.startswith("hydra.run.dir=") for it in HydraConfig.get().overrides.hydra
+    ):
+        raise UserError(f"hydra.run.dir=...: {chosen} continues in that run's own folder; omit it")
     for override in HydraConfig.get().overrides.task:
         name, _, _ = override.lstrip("+").partition("=")
         if name not in (chosen.partition("=")[0], *OF_THE_COMMAND):
@@ -127,7 +145,12 @@ def _reproduced(config: DictConfig) -> Job:
     _overrides(f"reproduce={config.reproduce}", ())
     if status(original) != "completed":
         raise UserError(f"reproduce={config.reproduce}: this run did not complete, so there is nothing to compare with")
-    return Job(at_home(run, Path(config.run_folder), config.cache), resume=False, original=original)
+    again = at_home(run, Path(config.run_folder), config.cache)
+    where_it_is = at_home(run, original, config.cache)
+    for name in READ:  # what the original's folder holds, the new one does not
+        if name in run:
+            again[name] = where_it_is[name]
+    return Job(again, resume=False, original=original)
 
 
 def _resumed(config: DictConfig) -> Job:
@@ -143,6 +166,8 @@ def _resumed(config: DictConfig) -> Job:
     return Job(at_home(run, folder, config.cache), resume=True, results=read_results(folder) if finished else None)
 
 
+READ = ("data", "search", "validation_search", "alignment")
+"""Parts of a configuration that name files to read."""
 WRITTEN = ("folder", "path", "dirpath", "filename", "save_dir", "default_root_dir")
 """Options of callbacks, loggers and the trainer that say where to write."""
 WITHIN = {"filename": ["dirpath"], "name": ["save_dir"], "version": ["save_dir", "name"]}
@@ -157,7 +182,7 @@ def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
     """
     if not (isinstance(run.get("run_folder"), str) and run.run_folder):
         raise UserError(f"{folder}/config.yaml: run_folder is missing; restore the run's own file")
-    here = DictConfig(moved(resolved(run), run.run_folder, str(folder)))
+    here = _moved_to(folder, resolved(run), cache)
     for path, options in _callbacks_and_loggers(here):
         for name in (*WRITTEN, *(WITHIN if "save_dir" in options else {})):
             value = options.get(name)
@@ -169,6 +194,11 @@ def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
                     f"{folder}/config.yaml: {path}.{name}={value} points outside the run folder; if the run is your "
                     "own, write a path inside it there"
                 )
+    return here
+
+
+def _moved_to(folder: Path, run: dict[str, Any], cache: str) -> DictConfig:
+    here = DictConfig(moved(run, run["run_folder"], str(folder)))
     here.cache = cache
     if OmegaConf.select(here, "data.module.cache") is not None:
         here.data.module.cache = cache

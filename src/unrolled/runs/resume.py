@@ -8,6 +8,11 @@ from unrolled.files import clean, write_text
 from unrolled.runs.results import read_results
 
 LAST = Path("checkpoints") / "last.ckpt"
+OF_A_TRAINING = (
+    *("results.json", "weights.safetensors", "checkpoints/*.ckpt", "checkpoints/kept/*", "translations/*.txt"),
+    *("lexicon.npz", "average-*/*", "gradient_norms.csv", "attention.html", "attention.jsonl"),
+)
+"""What another training in the folder would write anew, or leave there as if it were its own."""
 
 
 def status(folder: Path) -> str | None:
@@ -35,11 +40,11 @@ def last_checkpoint(folder: Path) -> Path | None:
 def begin(folder: Path, config: str, *, resume: bool) -> None:
     """Write config.yaml, and clean up after killed writers.
 
-    Unless the run is resumed, also remove the results and the last checkpoint of an earlier run in the folder.
+    Unless the run is resumed, also remove the results, weights and translations of an earlier run in the folder.
     """
     clean(folder)
     if not resume:
-        for path in (folder / "results.json", folder / LAST):
+        for path in [path for pattern in OF_A_TRAINING for path in folder.glob(pattern)]:
             path.unlink(missing_ok=True)
     write_text(folder / "config.yaml", config)
 

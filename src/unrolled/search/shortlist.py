@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from unrolled.errors import UserError
-from unrolled.models.fast.frozen import narrowed
+from unrolled.models.fast.frozen import narrowed, one_thread
 from unrolled.models.translator import Translator
 from unrolled.search.forced import score_words
 from unrolled.search.frozen_weights import models
@@ -88,7 +88,7 @@ def search_among(
         raise UserError("search.shortlist is for translators: omit it")
     source = getattr(batch, "members", (batch,))[0].source
     words = shortlist.words(source).to(source.device)
-    with narrowed(outputs, words, int8=int8):
+    with one_thread(models(generator)), narrowed(outputs, words, int8=int8):
         lists = search(Shortlisted(generator, words))
     ids = words.tolist()
     lists = [[replace(h, tokens=[ids[token] for token in h.tokens]) for h in hypotheses] for hypotheses in lists]

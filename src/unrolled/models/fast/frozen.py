@@ -1,9 +1,11 @@
 """Models whose weights do not change, as during a search: each weight is packed once for all steps, and whatever a step
 computes from the previous word alone is computed once per word."""
 
+import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor, nn
@@ -14,20 +16,23 @@ from unrolled.models.fast.remembered import Remembered
 
 ROWS = 64
 """The number of rows that packing is optimised for; any number works."""
+_locks: WeakKeyDictionary[nn.Module, threading.RLock] = WeakKeyDictionary()
+_adding = threading.Lock()
 
 
 @contextmanager
 def frozen(models: Iterable[nn.Module], *, int8: bool = False) -> Iterator[None]:
     """In this context, the linear layers of ``models`` keep the weights and autocast dtype they have on entry.
 
-    So do the products with previous words, in models that have ``of_words``. ``int8``: products of 8-bit integers, if
-    weights are float32 and this machine has them. Layers that are already frozen stay as they are. For use without
-    gradients, in evaluation mode.
+    So do the products with previous words, in models that have ``of_words``. ``int8``: products of 8-bit integers,
+    if weights are float32 and this machine has them. Layers that are already frozen stay as they are. For use without
+    gradients, in evaluation mode. A model is frozen by one thread at a time; others wait.
     """
+    modules = list(models)
     changed: list[tuple[nn.Module, str]] = []
-    try:
-        for model in models:
-            for layer in model.modules():
+    with one_thread(modules):
+        try:
+            for layer in (layer for model in modules for layer in model.modules()):
                 if type(layer) is nn.Linear and "forward" not in vars(layer):
                     packed = _packed(layer, int8)
                     if packed is not None:
@@ -37,10 +42,21 @@ def frozen(models: Iterable[nn.Module], *, int8: bool = False) -> Iterator[None]
                 if words is not None:
                     layer.of_words = words  # type: ignore[assignment]
                     changed.append((layer, "of_words"))
+            yield
+        finally:
+            for layer, name in changed:
+                delattr(layer, name)
+
+
+@contextmanager
+def one_thread(models: Iterable[nn.Module]) -> Iterator[None]:
+    """In this context, no other thread is in it with any of ``models``; the locks are taken in one order by all."""
+    with _adding:
+        locks = [_locks.setdefault(model, threading.RLock()) for model in sorted(models, key=id)]
+    with ExitStack() as held:
+        for lock in locks:
+            held.enter_context(lock)
         yield
-    finally:
-        for layer, name in changed:
-            delattr(layer, name)
 
 
 def _words(model: Any) -> Remembered | None:

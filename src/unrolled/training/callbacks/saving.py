@@ -209,14 +209,18 @@ def _put_back(trainer: lightning.Trainer, loop: dict[str, Any]) -> None:
 def _seems_validated(trainer: lightning.Trainer) -> bool:
     """Whether, by Lightning's count, a validation follows the previous batch; before the first of an epoch it does."""
     loop, fetcher = trainer.fit_loop.epoch_loop, trainer.fit_loop._data_fetcher
-    ready, last = loop.batch_progress.current.ready, loop.batch_progress.is_last_batch
+    progress = loop.batch_progress
     if fetcher is None:
         return False
-    loop.batch_progress.current.ready, loop.batch_progress.is_last_batch = ready - 1, False
+    last, progress.is_last_batch = progress.is_last_batch, False
+    for count in (progress.current, progress.total):  # total where validations are not counted by the epoch
+        count.ready -= 1
     try:
         return bool(loop._should_check_val_fx(fetcher))
     finally:
-        loop.batch_progress.current.ready, loop.batch_progress.is_last_batch = ready, last
+        progress.is_last_batch = last
+        for count in (progress.current, progress.total):
+            count.ready += 1
 
 
 def _random_state() -> dict[str, Any]:
