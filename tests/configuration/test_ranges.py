@@ -82,6 +82,12 @@ def test_what_conf_writes_is_within_its_range():
         ({"trainer": {"fast_dev_run": 2}}, "trainer.fast_dev_run=2: give false; it leaves no results: use debug"),
         ({"trainer": {"barebones": True}}, "trainer.barebones=true: give false; a run needs"),
         ({"optimizer": {"betas": [0.9, 1.0]}}, "optimizer.betas=[0.9, 1.0]: give two of them, each a number from 0"),
+        ({"callbacks": {"checkpoint": {"save_top_k": 3}}}, "callbacks.checkpoint.save_top_k=3: give 1; callbacks.kept"),
+        ({"callbacks": {"checkpoint": {"save_top_k": -1}}}, "callbacks.checkpoint.save_top_k=-1: give 1; callbacks"),
+        (
+            {"callbacks": {"checkpoint": {"save_top_k": True}}},
+            "callbacks.checkpoint.save_top_k=true: give 1; callbacks",
+        ),
         ({"cache": None}, "cache=null: give a name"),
         ({"nbest": 0}, "nbest=0: give a whole number from 1"),
     ],

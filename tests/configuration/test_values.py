@@ -5,6 +5,7 @@ import os
 import pytest
 from omegaconf import OmegaConf
 
+from unrolled.configuration.composition import composed
 from unrolled.configuration.values import load_runs, read_config, register_resolvers, resolved, run_folders, to_yaml
 from unrolled.errors import UserError
 
@@ -73,3 +74,23 @@ def test_larger_batches_take_larger_steps(positions, batches, rate):
     config = OmegaConf.create({"data": {"max_tokens": positions}, "batches": batches})
     config.lr = "${rate_of_batch:2e-3,${oc.select:data.max_tokens},${oc.select:batches}}"
     assert config.lr == pytest.approx(rate)
+
+
+@pytest.mark.parametrize(
+    ("options", "modes"),
+    [
+        ([], ["max", "max", "max"]),
+        (["callbacks=small"], ["max", "max", "max"]),
+        (["objective.monitor=val/perplexity"], ["max", "min", "min"]),
+        (["objective.monitor=val/mine", "objective.mode=min"], ["max", "min", "min"]),
+        (["callbacks.early_stopping.monitor=val/loss"], ["min", "max", "max"]),
+        (
+            ["callbacks.checkpoint.monitor=val/loss", "callbacks.kept.monitor=val/word_error_rate"],
+            ["max", "min", "min"],
+        ),
+        (["model=rnn_lm"], ["max", "min", "min"]),
+    ],
+)
+def test_every_callback_has_the_mode_of_its_figure(options, modes):
+    callbacks = composed("train", options).callbacks
+    assert [callbacks[name].mode for name in ("early_stopping", "checkpoint", "kept")] == modes

@@ -19,6 +19,7 @@ from unrolled.errors import (
     Numbers,
     OneOf,
     check,
+    shown,
 )
 
 
@@ -72,14 +73,14 @@ class Duration:
 class Only:
     """The value without which a run could not be completed, and what to do ``instead`` of another."""
 
-    value: bool
+    value: bool | int
     instead: str
 
     def __contains__(self, value: object) -> bool:
-        return value is self.value
+        return type(value) is type(self.value) and value == self.value
 
     def __str__(self) -> str:
-        return f"{str(self.value).lower()}; {self.instead}"
+        return f"{shown(self.value)}; {self.instead}"
 
 
 class HowManyOrWhich:
@@ -212,7 +213,9 @@ OPTIONS: dict[str, Allowed] = {
     "schedule.patience": WHOLE,
     "schedule.minimum": NOT_NEGATIVE,
     "callbacks.attention_record.sentences": POSITIVE_WHOLE,
-    "callbacks.checkpoint.save_top_k": replace(POSITIVE_WHOLE, also=(-1,)),
+    "callbacks.checkpoint.save_top_k": Only(
+        1, "callbacks.kept.best and callbacks.kept.last keep the weights of several validations, for average.py"
+    ),
     "callbacks.checkpoint.enable_version_counter": FLAG,
     "callbacks.diverged.limit": Numbers(above=1),
     "callbacks.early_stopping.patience": WHOLE,

@@ -145,8 +145,13 @@ def register_resolvers() -> None:
 LOWER = ("loss", "perplexity", "aer", "ter", "error_rate")
 
 
-def _better(figure: str) -> str:
-    """Whether the smallest or the largest of a figure's values is best, by its name: min or max."""
+def _better(figure: str, known: str | None = None, mode: str | None = None) -> str:
+    """Whether the smallest or the largest of a figure's values is best, by its name: min or max.
+
+    It is ``mode`` for the figure ``known``.
+    """
+    if mode is not None and figure == known:
+        return mode
     return "min" if str(figure).endswith(LOWER) else "max"
 
 
