@@ -74,7 +74,9 @@ def test_another_objective_and_alignments_of_a_language_model_are_refused():
         build_module(lm, data())
 
 
-@pytest.mark.parametrize(("precision", "fused"), [("bf16-mixed", False), ("32-true", True)])
+@pytest.mark.parametrize(
+    ("precision", "fused"), [("bf16-mixed", False), ("bf16", False), (16, False), ("32-true", True), (32, True)]
+)
 def test_a_fused_optimiser_is_not_clipped_under_mixed_precision(precision, fused):
     """Lightning cannot."""
     options = {"_target_": "torch.optim.Adam", "_partial_": True, "lr": 0.1, "fused": True}

@@ -86,7 +86,7 @@ def test_what_conf_writes_is_within_its_range():
         ({"callbacks": {"checkpoint": {"save_top_k": -1}}}, "callbacks.checkpoint.save_top_k=-1: give 1; callbacks"),
         (
             {"callbacks": {"checkpoint": {"save_top_k": True}}},
-            "callbacks.checkpoint.save_top_k=true: give 1; callbacks",
+            "callbacks.checkpoint.save_top_k=true: give 1",
         ),
         ({"cache": None}, "cache=null: give a name"),
         ({"nbest": 0}, "nbest=0: give a whole number from 1"),

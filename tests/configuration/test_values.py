@@ -85,7 +85,7 @@ def test_larger_batches_take_larger_steps(positions, batches, rate):
         (["objective.monitor=val/mine", "objective.mode=min"], ["max", "min", "min"]),
         (["callbacks.early_stopping.monitor=val/loss"], ["min", "max", "max"]),
         (
-            ["callbacks.checkpoint.monitor=val/loss", "callbacks.kept.monitor=val/word_error_rate"],
+            ["callbacks.checkpoint.monitor=val/loss", "callbacks.kept.monitor=val/ter"],
             ["max", "min", "min"],
         ),
         (["model=rnn_lm"], ["max", "min", "min"]),

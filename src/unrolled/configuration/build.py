@@ -31,6 +31,9 @@ if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read t
     from unrolled.text.tokenizer import Tokenizer, TokenizerChoice
     from unrolled.training.objective import Objective
 
+MIXED = ("bf16-mixed", "16-mixed", "bf16", "16")
+"""Mixed precision as Lightning lets it be written."""
+
 
 def local_cache() -> str:
     """The cache of whoever looks at a run, not the one that its configuration names."""
@@ -166,7 +169,7 @@ def _trained_by(model: nn.Module) -> str:
 
 def _optimizer(config: DictConfig) -> Any:
     # Lightning does not clip gradients of fused optimisers under mixed precision
-    if "mixed" in str(config.trainer.get("precision")) and "fused" in config.optimizer:
+    if str(config.trainer.get("precision")) in MIXED and "fused" in config.optimizer:
         return instantiate(config.optimizer, fused=False)
     return instantiate(config.optimizer)
 
