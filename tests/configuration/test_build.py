@@ -10,8 +10,16 @@ from support.scripts import TESTS, TINY_MODEL
 from support.small_models import build, build_lm
 
 from unrolled.configuration import build as module
-from unrolled.configuration.build import build_model, build_module, build_search, build_trainer, local_cache, text_of
-from unrolled.errors import UserError
+from unrolled.configuration.build import (
+    build_model,
+    build_module,
+    build_search,
+    build_trainer,
+    check_monitors,
+    local_cache,
+    text_of,
+)
+from unrolled.errors import UserError, check_choice
 from unrolled.models.attention import GRUAttention
 from unrolled.models.decoder import CGRUDecoder
 from unrolled.ngram.model import ngram_lm
@@ -100,6 +108,21 @@ def test_a_language_model_guides_only_where_vocabularies_agree(monkeypatch):
     assert search.language_model is model
     with pytest.raises(UserError, match=r"search\.language_model=RUN has another vocabulary"):
         build_search(chosen, train_words(["a c"]))
+
+
+def test_callbacks_wait_for_figures_that_are_there():
+    """A user's own callback may log others."""
+    stop = {"_target_": "lightning.pytorch.callbacks.EarlyStopping", "monitor": "val/blue"}
+    callbacks = OmegaConf.create({"callbacks": {"stop": stop, "saving": {"_target_": "unrolled.Saving"}}})
+    objective = SimpleNamespace(check_figure=lambda *given: check_choice(given[0], given[1], ["val/bleu", *given[2:]]))
+    with pytest.raises(UserError, match=r"callbacks\.stop\.monitor=val/blue is unknown; did you mean val/bleu\?"):
+        check_monitors(callbacks, objective)
+    for figure in ("val/bleu", "merit", "train/loss"):
+        callbacks.callbacks.stop.monitor = figure
+        check_monitors(callbacks, objective)
+    callbacks.callbacks.stop.monitor = "val/mine"
+    callbacks.callbacks.mine = {"_target_": "my_package.Mine"}
+    check_monitors(callbacks, objective)
 
 
 def test_what_lightning_refuses_is_one_line(tmp_path):

@@ -5,7 +5,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from unrolled.configuration.build import build_data, build_module, build_trainer
+from unrolled.configuration.build import build_data, build_module, build_trainer, check_monitors
 
 
 def train_in(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
@@ -27,6 +27,7 @@ def train_in(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any
     if resume:
         check_unchanged(folder, {}, data.fingerprint())
     module = build_module(config, data)
+    check_monitors(config, module)
     trainer = build_trainer(config, resume=resume)
     if trainer.is_global_zero:
         data.save_tokenizers(folder / "tokenizer")

@@ -34,6 +34,9 @@ if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read t
 MIXED = ("bf16-mixed", "16-mixed", "bf16", "16")
 """Mixed precision as Lightning lets it be written."""
 
+OURS = ("unrolled.", "lightning.")
+"""What the names of the callbacks in conf/ begin with."""
+
 
 def local_cache() -> str:
     """The cache of whoever looks at a run, not the one that its configuration names."""
@@ -135,6 +138,21 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
         validation_search=_validation_search(config, data.target_tokenizer),
         test_search=build_search(config, data.target_tokenizer),
     )
+
+
+def check_monitors(config: DictConfig, module: Objective) -> None:
+    """UserError for a callback that waits for a figure of validations which ``module`` does not have.
+
+    A callback of somebody else's may log figures of its own, and what training logs is not known beforehand.
+    """
+    from unrolled.training.merit import MERIT
+
+    callbacks = dict(config.callbacks.items())
+    if not all(str(node._target_).startswith(OURS) for node in callbacks.values()):
+        return
+    for name, node in callbacks.items():
+        if "monitor" in node and not str(node.monitor).startswith("train/"):
+            module.check_figure(f"callbacks.{name}.monitor", node.monitor, MERIT)
 
 
 def name_kind(config: DictConfig) -> None:

@@ -52,6 +52,10 @@ class Objective(lightning.LightningModule):
         self._words = 0
         self._mean = WordMean()
 
+    def check_figure(self, option: str, figure: object, *others: str) -> None:
+        """UserError unless the value of ``option`` is a figure that validations will have, or one of ``others``."""
+        check_choice(option, figure, (*self.figures, *others))
+
     def configure_optimizers(self) -> Any:
         """Optimiser over all parameters, with its schedule if there is one."""
         optimizer = self._optimizer(self.model.parameters())

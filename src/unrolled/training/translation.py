@@ -58,15 +58,6 @@ class Translation(Objective):
         super().__init__(**shared)
         check_supervision(self.model, supervision, doubly_stochastic)
         check_bleu_tokenize(bleu_tokenize)
-        if self.monitor == "val/aer" and gold["val"] is None:
-            raise UserError(
-                "objective.monitor=val/aer: the validation text has no gold alignment: give "
-                "data.val_alignment=FILE, or another figure"
-            )
-        if self.monitor.endswith("_error_rate") and symbols is None:
-            raise UserError(
-                f"objective.monitor={self.monitor}: errors in which symbols? Give data.symbols=word or grapheme"
-            )
         self.decode = decode
         self.references = references
         self.words, self.gold = words, gold
@@ -75,12 +66,24 @@ class Translation(Objective):
         self.bleu_tokenize = bleu_tokenize
         self.bleu_lowercase = bleu_lowercase
         self.symbols = symbols
+        self.check_figure("objective.monitor", self.monitor)
         self.validation_search = validation_search
         self.test_search = test_search
         self.lines: dict[str, list[int]] = {}
         """The numbers of the lines that were evaluated last, for each split."""
         self._translated: list[tuple[int, list[int]]] = []
         self._attention = AttentionCounts()
+
+    def check_figure(self, option: str, figure: object, *others: str) -> None:
+        """UserError, too, for a figure that needs data which are not given."""
+        super().check_figure(option, figure, *others)
+        if figure == "val/aer" and self.gold["val"] is None:
+            raise UserError(
+                f"{option}=val/aer: the validation text has no gold alignment: give data.val_alignment=FILE, or "
+                "another figure"
+            )
+        if str(figure).endswith("_error_rate") and self.symbols is None:
+            raise UserError(f"{option}={figure}: errors in which symbols? Give data.symbols=word or grapheme")
 
     def loss(self, batch: Batch) -> TokenLoss:
         """-log p(y_1 ... y_T </s> | x), each word given all previous ones; in training plus what teaches attention."""
