@@ -1,6 +1,7 @@
 """A translator from Python: what it returns, that it is what the commands write, and what it refuses."""
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -51,6 +52,16 @@ def test_hypotheses_have_scores_pieces_and_alignments(translator):
         if best.finished:
             assert translator.score("a b c", best.text).log_probability == pytest.approx(best.log_probability, abs=1e-4)
     assert translator.translate("a b c", nbest=1, attention=False)[0].attention is None
+
+
+def test_threads_share_a_run(translator):
+    def at_work(_):
+        hypotheses = translator.translate(["a b", "c"], nbest=2)
+        return [best.text for best, *_ in hypotheses], translator.attend("a b c", "B A").weights.tolist()
+
+    expected = at_work(None)
+    with ThreadPoolExecutor(4) as threads:
+        assert list(threads.map(at_work, range(12))) == [expected] * 12
 
 
 def test_options_are_those_of_the_command(translator):

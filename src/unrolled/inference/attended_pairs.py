@@ -11,6 +11,7 @@ from unrolled.alignment.pieces import word_index, word_weights
 from unrolled.data.loader import pair_batches
 from unrolled.metrics.alignment_scores import links_from_weights
 from unrolled.models.attended import attended
+from unrolled.models.fast.frozen import one_thread
 from unrolled.models.translator import Translator
 from unrolled.text.tokenizer import Tokenizer
 
@@ -65,7 +66,8 @@ def attend(
         ids = batch.to(device)
         assert ids.source is not None
         assert ids.source_lengths is not None
-        matrices = attended(model, ids.source, ids.source_lengths, ids.target_in, inside=inside)
+        with one_thread([model]):
+            matrices = attended(model, ids.source, ids.source_lengths, ids.target_in, inside=inside)
         for row, line in enumerate(ids.index.tolist()):
             source = ids.source[row, : int(ids.source_lengths[row])].tolist()
             target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
