@@ -1,5 +1,6 @@
 """A command's configuration composed from Python: the same as from the command line, and Hydra is left as it was."""
 
+import numpy as np
 import pytest
 from hydra import initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
@@ -26,6 +27,13 @@ VALUES = st.recursive(
 def test_every_value_arrives_as_it_is(value):
     (option,) = options_of({"x": value})
     assert OverridesParser.create().parse_override(option).value() == value
+
+
+def test_numbers_of_numpy_are_numbers():
+    numbers = {"lr": np.float64(1e-3), "seed": np.int64(3), "flag": np.bool_(True), "all": [np.float32(0.5)]}
+    assert options_of(numbers) == ["lr=0.001", "seed=3", "flag=true", "all=[0.5]"]
+    with pytest.raises(UserError, match="value"):
+        options_of({"x": np.arange(3)})
 
 
 @pytest.mark.parametrize("value", ["two\nlines", "${oc.env:HOME}", object(), {1, 2}])

@@ -32,6 +32,8 @@ def options_of(values: Mapping[str, Any]) -> list[str]:
 
 def _written(value: Any) -> str:
     """A value in Hydra's grammar: text always in quotes, so that nothing in it has a special meaning."""
+    if hasattr(value, "item") and getattr(value, "shape", None) == ():  # a number of NumPy's or PyTorch's
+        value = value.item()
     if value is None:
         return "null"
     if isinstance(value, bool):
