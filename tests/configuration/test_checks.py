@@ -4,6 +4,7 @@ import pytest
 from omegaconf import OmegaConf
 
 from unrolled.configuration.checks import check_training
+from unrolled.configuration.composition import composed
 from unrolled.errors import UserError
 
 SOUND = {
@@ -52,3 +53,12 @@ def test_counting_has_no_gradients_and_one_process(changes, processes, word):
     check_training(config(**COUNTING), 1)
     with pytest.raises(UserError, match=word):
         check_training(config(**COUNTING | changes), processes)
+
+
+@pytest.mark.parametrize(
+    "options", [["+data.symbols=word"], ["++data.max_tokens=300"], ["+data.mine=7", "seed=${data.mine}"]]
+)
+def test_what_is_added_to_the_data_may_be_read(options):
+    composed("train", options)
+    with pytest.raises(UserError, match=r"\+data\.mien: there is no such option"):
+        composed("train", [*options, "+data.mien=3"])

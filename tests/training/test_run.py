@@ -133,6 +133,21 @@ def test_an_interrupted_training_is_a_result_and_no_error(end, start, tmp_path):
     assert written(tmp_path)["status"] == results["status"] == "interrupted"
 
 
+def test_only_what_lightning_says_of_the_number_of_batches_is_the_users_mistake(tmp_path):
+    def fit(source):
+        """A function of that name in a module of Lightning's, or in another."""
+        room = {"__name__": source}
+        exec("def setup_data():\n    raise ValueError('two\\n lines')", room)
+        return room["setup_data"]
+
+    for source, raised, said in (
+        ("lightning.fit", UserError, "^trainer: Lightning says: two lines$"),
+        ("data", ValueError, "two\n"),
+    ):
+        with pytest.raises(raised, match=said):
+            run(module=Task(), data=None, trainer=Trainer(tmp_path, fit(source)), folder=tmp_path, facts={})
+
+
 @pytest.mark.parametrize(("end", "status"), [(Preempted(), "interrupted"), (RuntimeError("x"), "failed")])
 def test_preemption_and_failure_are_written_down_and_raised(end, status, start, tmp_path):
     with pytest.raises(type(end)):

@@ -1,14 +1,18 @@
 """Checks of a configuration before anything is built."""
 
-from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig, OmegaConf
+import re
+from copy import deepcopy
 
-from unrolled.configuration.conf import warn_of_same_names
+from hydra.core.hydra_config import HydraConfig
+from omegaconf import DictConfig, OmegaConf, open_dict
+
+from unrolled.configuration.conf import CONF, further, warn_of_same_names
 from unrolled.configuration.hints import no_such_option
-from unrolled.errors import UserError
+from unrolled.errors import UserError, shown
 
 NEEDED = ("speed", "validation_in_checkpoint", "checkpoint")
 """Callbacks that results.json is made from."""
+ABSENT = object()
 HALF_WEIGHTS = {"bf16-true": "bf16-mixed", "16-true": "16-mixed"}
 
 
@@ -20,11 +24,34 @@ def check_choices(config: DictConfig) -> None:
         if name.startswith("+") and name.lstrip("+") not in hydra.runtime.choices and "." not in name:
             known = DictConfig({key: value for key, value in config.items_ex(resolve=False) if key != name.lstrip("+")})
             raise UserError("+" + no_such_option(name.lstrip("+"), known))
+        if name.startswith("+"):
+            _check_added(name.lstrip("+"), config)
     warn_of_same_names(hydra.runtime.choices)
-    for group in hydra.runtime.choices:
-        value = OmegaConf.select(config, str(group).replace("/", "."), default=None)
-        if isinstance(value, str | int | float):
-            raise UserError(f"{str(group).replace('/', '.')}={value}: choose with {group}=...")
+    for group, choice in hydra.runtime.choices.items():
+        path = str(group).replace("/", ".")
+        value = OmegaConf.select(config, path, default=ABSENT)
+        if value is None and "." in path and choice is not None:
+            none = "none" if (CONF / group / "none.yaml").is_file() else "..."
+            raise UserError(f"{path}=null: choose with {group}={none}")
+        if isinstance(value, str | int | float) and value is not ABSENT:
+            raise UserError(f"{path}={value}: choose with {group}=...")
+
+
+def _check_added(name: str, config: DictConfig) -> None:
+    """UserError if ``name`` is an option data.X that ``+`` added, and no data has it and nothing refers to it."""
+    group, _, option = name.partition(".")
+    if group != "data" or not option.isidentifier():
+        return
+    folders = [CONF, *(folder for _, folder in further())]
+    offered = (file.read_text("utf-8") for folder in folders for file in (folder / group).glob("*.yaml"))
+    if any(re.search(rf"^{option}:", text, re.MULTILINE) for text in offered):
+        return
+    if re.search(rf"\bdata\.{option}\b|\{{\.+{option}\b", str(OmegaConf.to_container(config, resolve=False))):
+        return
+    known = deepcopy(config)
+    with open_dict(known):
+        del known.data[option]
+    raise UserError("+" + no_such_option(name, known.data))
 
 
 def check_parts(config: DictConfig) -> None:
@@ -32,13 +59,20 @@ def check_parts(config: DictConfig) -> None:
     for group in ("trainer", "data", "model", "attention", "objective", "callbacks"):
         if not isinstance(config[group], DictConfig):
             raise UserError(f"{group}={config[group]}: set its options one by one, such as trainer.max_epochs=3")
-    for name, callback in config.callbacks.items():
-        if not (isinstance(callback, DictConfig) and "_target_" in callback):
-            instead = f"omit it with ~callbacks.{name}" if callback is None else "give its class, _target_"
-            raise UserError(f"callbacks.{name}={callback}: {instead}")
+    for group in ("callbacks", "logger"):
+        for name, node in (config.get(group) or {}).items():
+            if not (isinstance(node, DictConfig) and "_target_" in node):
+                instead = f"omit it with ~{group}.{name}" if node is None else "give its class, _target_"
+                raise UserError(f"{group}.{name}={shown(node)}: {instead}")
     for name in NEEDED:
         if name not in config.callbacks:
             raise UserError(f"~callbacks.{name}: every training needs this callback")
+    links = config.get("alignment") or {}
+    for name, unused in (("source", None), ("share", 1.0)):
+        if "_target_" not in links and links.get(name, unused) != unused:
+            raise UserError(
+                f"alignment.{name}={links[name]}: nothing uses links: add alignment=guide or alignment=replace"
+            )
 
 
 def check_training(config: DictConfig, processes: int) -> None:

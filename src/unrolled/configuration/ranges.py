@@ -83,6 +83,16 @@ class Only:
         return f"{shown(self.value)}; {self.instead}"
 
 
+class Words:
+    """A list of words, perhaps an empty one."""
+
+    def __contains__(self, value: object) -> bool:
+        return isinstance(value, ListConfig) and all(word in Name() for word in value._iter_ex(resolve=False))
+
+    def __str__(self) -> str:
+        return "a list of words: '[first,try]', or [] for none"
+
+
 class HowManyOrWhich:
     """How many of the first lines, or the lines with these numbers."""
 
@@ -235,6 +245,8 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.progress.seconds": NOT_NEGATIVE,
     "callbacks.saving.minutes": replace(POSITIVE, also=(None,)),
     "callbacks.saving.steps": NULL_OR_WHOLE,
+    "logger.wandb.mode": OneOf(("auto", "online", "offline", "disabled")),
+    "logger.wandb.tags": Words(),
     # searches
     "search.beam_size": Numbers(least=1, most=10**5, whole=True),
     "search.coverage_penalty": NOT_NEGATIVE,

@@ -3,13 +3,16 @@
 import logging
 import math
 from pathlib import Path
+from traceback import walk_tb
 from typing import Any
 
 import lightning
 import torch
+from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.callbacks import ModelCheckpoint
 
 from unrolled.data.module import DataModule
+from unrolled.errors import UserError
 from unrolled.files import reading, write_lines
 from unrolled.inference.precision import warn_if_emulated
 from unrolled.runs.results import write_results
@@ -65,7 +68,7 @@ def run(
     try:
         log_parameters(trainer.loggers, sum(parameter.numel() for parameter in module.parameters()))
         wake()
-        trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
+        _fit(module, data, trainer, start)
         results |= _training_facts(module, trainer)
         log_parameters(trainer.loggers, results["parameters"])  # counted n-grams are known only now
         results |= _test(module, data, trainer, folder)
@@ -103,6 +106,18 @@ def run(
             write_results(folder, results)
         finish(trainer.loggers, failed=outcome != "completed")
     return results
+
+
+def _fit(module: Objective, data: DataModule, trainer: lightning.Trainer, start: Path | None) -> None:
+    """Train. UserError: options that Lightning refuses once it knows how many batches there are, before the first."""
+    try:
+        trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
+    except (MisconfigurationException, ValueError) as problem:
+        frames = [frame for frame, _ in walk_tb(problem.__traceback__)]
+        theirs = str(frames[-1].f_globals.get("__name__")).startswith("lightning.")
+        if not theirs or all(frame.f_code.co_name != "setup_data" for frame in frames):
+            raise
+        raise UserError(f"trainer: Lightning says: {' '.join(str(problem).split())}") from problem
 
 
 def _start(folder: Path, module: Objective) -> Path | None:
