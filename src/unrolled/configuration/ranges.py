@@ -83,7 +83,7 @@ class Only:
         return f"{shown(self.value)}; {self.instead}"
 
 
-class Words:
+class Tags:
     """A list of words, perhaps an empty one."""
 
     def __contains__(self, value: object) -> bool:
@@ -246,7 +246,7 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.saving.minutes": replace(POSITIVE, also=(None,)),
     "callbacks.saving.steps": NULL_OR_WHOLE,
     "logger.wandb.mode": OneOf(("auto", "online", "offline", "disabled")),
-    "logger.wandb.tags": Words(),
+    "logger.wandb.tags": Tags(),
     # searches
     "search.beam_size": Numbers(least=1, most=10**5, whole=True),
     "search.coverage_penalty": NOT_NEGATIVE,
@@ -254,7 +254,7 @@ OPTIONS: dict[str, Allowed] = {
     "search.shortlist.frequent": COUNT,
     "search.language_model_weight": NOT_NEGATIVE,
     "search.length_normalization.alpha": NOT_NEGATIVE,
-    "search.length_normalization.power": NOT_NEGATIVE,
+    "search.length_normalization.power": Numbers(least=0, most=10),
     "search.max_length_extra": Numbers(least=0, most=10**6, whole=True),
     "validation_search.max_length_extra": Numbers(least=0, most=10**6, whole=True),
     "search.max_length_ratio": Numbers(least=0, most=10**6),
