@@ -27,6 +27,10 @@ def test_printed_and_in_a_notebook_they_are_a_table_of_what_is_text_or_a_number(
     assert str(Records()) == "nothing"
 
 
+def test_items_without_text_or_numbers_are_printed_one_a_line():
+    assert str(Records([[1], [2, 3]])) == "[1]\n[2, 3]"
+
+
 def test_rows_have_everything_and_missing_values_are_empty():
     records = Records([{"a": 1}, {"a": None, "b": True}])
     assert records.rows() == [{"a": 1}, {"a": None, "b": True}]

@@ -154,6 +154,19 @@ def test_several_are_an_ensemble(translator, train_translator):
     assert (seen.memory, seen.gates) == (None, {})
     with pytest.raises(unrolled.UserError, match="2 runs"):
         _ = both.results
+    assert "PairAttention" in str(both.attend(["a b"], ["B A"]))
+
+
+def test_members_that_cut_the_source_differently_translate_without_attention(translator, train_translator):
+    other = train_translator("bahdanau", **{"tokenizer.source": "character", "trainer.max_steps": 2})
+    both = unrolled.load([translator, other])
+    ((best, _),) = both.translate(["a b"], nbest=2)
+    assert best.attention is None
+    figures = both.evaluate("test")
+    assert "bleu" in figures
+    assert "attention_entropy" not in figures
+    with pytest.raises(unrolled.UserError, match="tokenize the source differently"):
+        both.attend("a b")
 
 
 @pytest.mark.parametrize(

@@ -60,11 +60,24 @@ def test_a_baseline_is_named_by_its_options(tmp_path):
     assert average(runs, "data.language", "model=cgru").baseline.label == "cgru"
 
 
+def test_a_baseline_may_have_a_value_other_than_text(tmp_path):
+    runs = [*written(tmp_path / "a", flag=True), *written(tmp_path / "b", flag=False)]
+    found = average(runs, "data.language", {"model": "dot", "flag": True})
+    assert found.baseline.values == {"model": "dot", "flag": "true"}
+
+
+NO_SYSTEM = "baseline: 0 of 2 systems fit"
+
+
 @pytest.mark.parametrize(
     ("over", "baseline", "says"),
     [
         ("data.langauge", None, "over=data.langauge: no run has this option; did you mean data.language?"),
-        ("data.language", {"model": "gru"}, "baseline: 0 of 2 systems fit; name one by its options: cgru; dot"),
+        (
+            "data.language",
+            {"model": "gru"},
+            "baseline: 0 of 2 systems fit; name one by its options: model: cgru; model: dot",
+        ),
     ],
 )
 def test_mistakes_are_one_line(over, baseline, says, tmp_path):

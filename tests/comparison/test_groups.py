@@ -234,6 +234,17 @@ def test_option_values_are_named_as_they_are_shown():
     assert compare(runs, {"flag": False, "optimizer.lr": 0.01}).baseline.label == "flag=false, lr=0.01"
 
 
+def test_a_suggested_baseline_can_be_typed():
+    runs = [
+        run("x", **{"choices.attention": "dot"}),
+        run("y", **{"choices.attention": "gru_att", "attention.size": 64}),
+    ]
+    runs += [run("z", **{"choices.attention": "gru_att", "attention.size": 32})]
+    first, second, _ = compare(runs).groups
+    assert second.named() == "baseline='{attention: gru_att, attention.size: 64}'"
+    assert first.named() == "baseline=x"
+
+
 # Reading folders
 
 

@@ -126,6 +126,10 @@ def test_edges_of_shares_keep_sentences_without_reordering_apart(numbers):
         assert counts[0] == zeros
 
 
+def test_one_long_line_among_short_ones_takes_no_time():
+    assert even_edges([*range(1, 31), 300_000] * FEWEST, (1, 2, 5)) == [*range(1, 31, 5), 299_996]
+
+
 def test_edges_are_round():
     rng = np.random.default_rng(0)
     assert even_edges(rng.integers(5, 31, 2000).tolist(), (1, 2, 5, 10)) == [1, 6, 11, 16, 21, 26]

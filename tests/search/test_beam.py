@@ -133,6 +133,12 @@ def test_beam_as_wide_as_the_search_space_finds_the_true_best(make, score, seed)
             assert math.isclose(hypothesis.score, value, rel_tol=1e-5)
 
 
+def test_whole_powers_of_lengths_do_not_overflow():
+    assert PerToken(10)(torch.tensor(-30.0), torch.tensor(80)).item() == pytest.approx(-30 / 80**10)
+    with pytest.raises(UserError, match="power=15"):
+        PerToken(15)
+
+
 @pytest.mark.parametrize("score", SCORES, ids=repr)
 def test_leaving_early_loses_nothing(score):
     # the n best do not depend on n, though with a small n sentences leave earlier

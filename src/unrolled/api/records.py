@@ -37,7 +37,8 @@ class Records(list[T]):
         return [names, *([_cell(row.get(name)) for name in names] for row in rows)]
 
     def __str__(self) -> str:
-        return table(self._cells(len(self))) if self else "nothing"
+        cells = self._cells(len(self)) if self else [[]]
+        return table(cells) if cells[0] else "\n".join(map(repr, self)) or "nothing"
 
     def _repr_html_(self) -> str:
         more = f"<p>and {len(self) - SHOWN:,} more</p>" if len(self) > SHOWN else ""

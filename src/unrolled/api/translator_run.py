@@ -105,7 +105,7 @@ class TranslatorRun(TrainedRun):
             )
             for line, nbest in zip(lines, outputs, strict=True)
         ]
-        if not (attention and lists and self._attends):
+        if not (attention and lists and self._attends and self.translator.cut_alike):
             return lists
         looked = iter(self.attending([best for nbest in lists for best in nbest]))
         return [Records(replace(best, attention=next(looked)) for best in nbest) for nbest in lists]

@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from unrolled.comparison.groups import MEASURES, Measure, Spread
-from unrolled.comparison.options import CHOICE, identity, title, value_of, varied
+from unrolled.comparison.options import CHOICE, identity, shown, title, value_of, varied
 from unrolled.data.corpus import CorpusText
 from unrolled.errors import UserError, nearest
 from unrolled.metrics.error_rates import Errors, errors_of_lines
@@ -169,9 +169,9 @@ def _system(others: Sequence[str], sets: Mapping[str, Mapping[Any, Run]]) -> Sys
 def _baseline(systems: Sequence[System], wanted: str | Mapping[str, Any]) -> System:
     if isinstance(wanted, str):
         wanted = dict(option.strip().split("=", 1) for option in wanted.split(",") if "=" in option)
-    values = {name: str(value) for name, value in wanted.items()}
+    values = {name: shown(value) for name, value in wanted.items()}
     fitting = [system for system in systems if values and values.items() <= system.values.items()]
     if len(fitting) == 1:
         return fitting[0]
-    known = "; ".join(system.label for system in systems)
+    known = "; ".join(", ".join(f"{name}: {value}" for name, value in system.values.items()) for system in systems)
     raise UserError(f"baseline: {len(fitting)} of {len(systems)} systems fit; name one by its options: {known}")

@@ -1,6 +1,7 @@
 """Groups of runs that differ only in the seed, and their figures."""
 
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,6 +46,8 @@ MEASURES = (
     Measure("peak_memory_mib", "memory, MiB", -1, decimals=0),
 )
 BLEU, WORD_ERROR_RATE, PERPLEXITY = MEASURES[0], MEASURES[3], MEASURES[5]
+PLAIN = re.compile(r"[\w./+-]+|\[[\w./+,-]*\]", re.ASCII)
+"""Values that can be typed as they are shown."""
 
 
 class Spread(NamedTuple):
@@ -72,7 +75,7 @@ class Group:
 
     def named(self) -> str:
         """The option that selects this group as the baseline, as typed on the command line."""
-        if not self.values:
+        if not self.values or not all(map(PLAIN.fullmatch, self.values.values())):
             return f"baseline={self.runs[0].folder}"
         return "baseline='{" + ", ".join(f"{name}: {value}" for name, value in self.values.items()) + "}'"
 

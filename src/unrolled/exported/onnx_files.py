@@ -39,7 +39,7 @@ def write_graphs(model: nn.Module, folder: Path) -> dict[str, Any]:
     if parts.start is None:
         described["kind"] = "language_modeling"
         described["start"] = [
-            {"shape": list(tensor.shape[1:]), "value": tensor.unique().item(), "type": str(tensor.dtype).split(".")[1]}
+            {"shape": list(tensor.shape[1:]), "value": _only(tensor), "type": str(tensor.dtype).split(".")[1]}
             for tensor in parts.state
         ]
         outputs = ["log_probs", *handed_on]
@@ -53,6 +53,11 @@ def write_graphs(model: nn.Module, folder: Path) -> dict[str, Any]:
     before = (tokens, *parts.state)
     _write(parts.step, before, [{0: "batch"}, *axes], ["tokens", *names], outputs, folder / "step.onnx")
     return described | {"step": ["tokens", *names], "next": outputs}
+
+
+def _only(state: torch.Tensor) -> float:
+    """The value that is everywhere in ``state``, which may be of no size: words before a bigram's."""
+    return state.unique().item() if state.numel() else 0.0
 
 
 def _named(names: list[str], chosen: list[bool]) -> list[str]:

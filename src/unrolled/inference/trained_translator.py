@@ -62,6 +62,11 @@ class TrainedTranslator:
         models = [member.model for member in self.members]
         return models[0] if len(models) == 1 else Ensemble(models, self.mean)
 
+    @property
+    def cut_alike(self) -> bool:
+        """Whether all members read the same pieces of a source, so that their attention can be averaged."""
+        return len({member.source_tokenizer.sha256 for member in self.members}) == 1
+
     def _input(self, batch: Batch, sources: Sequence[str]) -> Batch | Shared:
         """``batch``, which has the first member's ids, in the form that ``generator`` reads."""
         if len(self.members) == 1:
@@ -120,7 +125,7 @@ class TrainedTranslator:
         the source differently.
         """
         first = self.members[0].source_tokenizer
-        if any(member.source_tokenizer.sha256 != first.sha256 for member in self.members):
+        if sources and not self.cut_alike:
             raise UserError(
                 "run=[...]: these runs tokenize the source differently, so their attention cannot be averaged"
             )
@@ -147,9 +152,12 @@ class TrainedTranslator:
     def attention_figures(
         self, sources: Sequence[str], targets: Sequence[str], gold: Sequence[tuple[Links, Links]] | None
     ) -> dict[str, float]:
-        """Figures on the attention under forced decoding, see `AttentionCounts.figures`; none without attention."""
+        """Figures on the attention under forced decoding, see `AttentionCounts.figures`; none without attention.
+
+        Nor for members that cut the source differently.
+        """
         counts = AttentionCounts()
-        if all(member.model.attention is None for member in self.members):
+        if all(member.model.attention is None for member in self.members) or not self.cut_alike:
             return {}
         for pair, known in zip(self.attend(sources, targets), gold or repeat(None), strict=False):
             counts.add(pair.weights.numpy(), pair.source_words, pair.target_words, known)

@@ -105,6 +105,8 @@ def even_edges(numbers: Sequence[float], widths: Sequence[float], *, most: int =
         edges = np.maximum(places * width + 1, 0).astype(int).tolist()  # 0: empty lines
     else:
         edges = [0.0, TINY, *np.round(places[1:] * width, 6).tolist()]
+    counts = np.histogram(values, [*edges, np.inf])[0]
+    edges = [edge for edge, count in zip(edges, counts) if count or edge == edges[0]]  # one long line leaves many empty
     while len(edges) > 1:
         counts = np.histogram(values, [*edges, np.inf])[0]
         least = int(counts.argmin())

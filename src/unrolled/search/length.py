@@ -11,6 +11,9 @@ from torch import Tensor
 
 from unrolled.errors import NOT_NEGATIVE, WHOLE, Numbers, check
 
+MOST = 10.0
+"""The greatest power: beyond, the scores of long hypotheses are no longer numbers of 32 bits."""
+
 
 @dataclass(frozen=True)
 class NoNormalization:
@@ -28,11 +31,11 @@ class PerToken:
     power: float = 1.0
 
     def __post_init__(self) -> None:
-        check("search.length_normalization.power", self.power, NOT_NEGATIVE)
+        check("search.length_normalization.power", self.power, Numbers(least=0, most=MOST))
 
     def __call__(self, log_probability: Tensor, length: Tensor) -> Tensor:
         """Scores of the hypotheses."""
-        return log_probability / length**self.power
+        return log_probability / length ** float(self.power)  # a whole power of whole numbers overflows
 
 
 @dataclass(frozen=True)
