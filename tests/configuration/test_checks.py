@@ -3,7 +3,7 @@
 import pytest
 from omegaconf import OmegaConf
 
-from unrolled.configuration.checks import check_training
+from unrolled.configuration.checks import check_parts, check_training
 from unrolled.configuration.composition import composed
 from unrolled.errors import UserError
 
@@ -62,3 +62,10 @@ def test_what_is_added_to_the_data_may_be_read(options):
     composed("train", options)
     with pytest.raises(UserError, match=r"\+data\.mien: there is no such option"):
         composed("train", [*options, "+data.mien=3"])
+
+
+def test_links_of_an_experiment_may_be_turned_off():
+    language = ("experiment=g2p", "data.root=a", "data.language=b")
+    check_parts(composed("train", (*language, "alignment=none")))
+    with pytest.raises(UserError, match="nothing uses links"):
+        check_parts(composed("train", ("alignment.source=auto",)))

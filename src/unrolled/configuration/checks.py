@@ -67,12 +67,11 @@ def check_parts(config: DictConfig) -> None:
     for name in NEEDED:
         if name not in config.callbacks:
             raise UserError(f"~callbacks.{name}: every training needs this callback")
-    links = config.get("alignment") or {}
-    for name, unused in (("source", None), ("share", 1.0)):
-        if "_target_" not in links and links.get(name, unused) != unused:
-            raise UserError(
-                f"alignment.{name}={links[name]}: nothing uses links: add alignment=guide or alignment=replace"
-            )
+    typed = [str(word) for word in config.get("overrides") or []]
+    if "_target_" not in (config.get("alignment") or {}) and "alignment=none" not in typed:
+        for word in typed:
+            if word.startswith(("alignment.source=", "alignment.share=")):
+                raise UserError(f"{word}: nothing uses links: add alignment=guide or alignment=replace")
 
 
 def check_training(config: DictConfig, processes: int) -> None:
