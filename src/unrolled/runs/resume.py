@@ -45,7 +45,8 @@ def begin(folder: Path, config: str, *, resume: bool) -> None:
     clean(folder)
     if not resume:
         for path in [path for pattern in OF_A_TRAINING for path in folder.glob(pattern)]:
-            path.unlink(missing_ok=True)
+            if path.is_symlink() or not path.is_dir():
+                path.unlink(missing_ok=True)
     write_text(folder / "config.yaml", config)
 
 
