@@ -28,7 +28,10 @@ def test_printed_and_in_a_notebook_they_are_a_table_of_what_is_text_or_a_number(
 
 
 def test_items_without_text_or_numbers_are_printed_one_a_line():
-    assert str(Records([[1], [2, 3]])) == "[1]\n[2, 3]"
+    records = Records([["<b>"], [2, 3]])
+    assert str(records) == "['<b>']\n[2, 3]"
+    assert records._repr_html_() == "<pre>[&#x27;&lt;b&gt;&#x27;]\n[2, 3]</pre>"
+    assert Records([[1]] * (SHOWN + 2))._repr_html_().endswith("</pre><p>and 2 more</p>")
 
 
 def test_rows_have_everything_and_missing_values_are_empty():

@@ -38,11 +38,12 @@ class Records(list[T]):
 
     def __str__(self) -> str:
         cells = self._cells(len(self)) if self else [[]]
-        return table(cells) if cells[0] else "\n".join(map(repr, self)) or "nothing"
+        return table(cells) if cells[0] else _plainly(self) or "nothing"
 
     def _repr_html_(self) -> str:
         more = f"<p>and {len(self) - SHOWN:,} more</p>" if len(self) > SHOWN else ""
-        return html_table(self._cells(SHOWN)) + more
+        cells = self._cells(SHOWN)
+        return (html_table(cells) if cells[0] or not self else f"<pre>{escape(_plainly(self[:SHOWN]))}</pre>") + more
 
 
 def html_table(rows: Sequence[Sequence[str]]) -> str:
@@ -50,6 +51,11 @@ def html_table(rows: Sequence[Sequence[str]]) -> str:
     kinds = ["th", *("td" for _ in rows[1:])]
     lines = ["".join(f"<{kind}>{escape(cell)}</{kind}>" for cell in row) for kind, row in zip(kinds, rows, strict=True)]
     return "<table>" + "".join(f"<tr>{line}</tr>" for line in lines) + "</table>"
+
+
+def _plainly(items: Sequence[Any]) -> str:
+    """The repr of each item, one a line, for items that have no column."""
+    return "\n".join(map(repr, items))
 
 
 def _row(item: Any) -> dict[str, Any]:
