@@ -11,6 +11,7 @@ from support.scripts import call_script
 
 import unrolled
 from unrolled.api.translator_run import TranslatorRun
+from unrolled.inference.trained_translator import TrainedTranslator
 
 
 def test_translations_are_those_of_training_and_of_the_command(trained, tmp_path):
@@ -167,6 +168,15 @@ def test_members_that_cut_the_source_differently_translate_without_attention(tra
     assert "attention_entropy" not in figures
     with pytest.raises(unrolled.UserError, match="tokenize the source differently"):
         both.attend("a b")
+
+
+def test_pictures_of_members_that_cut_the_source_differently_are_refused_before_translating(
+    translator, train_translator, monkeypatch
+):
+    other = train_translator("bahdanau", **{"tokenizer.source": "character", "trainer.max_steps": 2})
+    monkeypatch.setattr(TrainedTranslator, "translate", lambda *_: pytest.fail("translated"))
+    with pytest.raises(unrolled.UserError, match="pictures=2: these runs tokenize the source differently"):
+        unrolled.load([translator, other]).evaluate("test", pictures=2)
 
 
 @pytest.mark.parametrize(

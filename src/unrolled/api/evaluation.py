@@ -30,6 +30,12 @@ def evaluated(translator: TrainedTranslator, first: str, config: DictConfig) -> 
     run = read_config(first)
     text = text_of(first)
     sources, references = text.sources(config.split), text.references(config.split)
+    shown = shown_lines(config.pictures, len(sources))
+    if shown and not translator.cut_alike:
+        raise UserError(
+            f"pictures={config.pictures}: these runs tokenize the source differently, so their attention cannot be "
+            "averaged; omit pictures"
+        )
     hypotheses = translator.translate(sources)
     scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}
     scores = translation_scores(hypotheses, references, **scoring)
@@ -46,7 +52,6 @@ def evaluated(translator: TrainedTranslator, first: str, config: DictConfig) -> 
     for low, high, sentences, bleu in bleu_by_length(hypotheses, references, lengths, EDGES, **scoring):
         words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
         results[f"bleu, source of {words} ({sentences} sentences)"] = bleu
-    shown = shown_lines(config.pictures, len(sources))
     trained_here = "name" in run  # and not imported
     name = f"{run.name}-seed{run.seed}, best checkpoint" if trained_here else Path(first).resolve().name
     draw = partial(save_alignments, Path(first), config.split, shown, formats=formats, run=name)
