@@ -10,6 +10,7 @@ from unrolled.errors import UserError
 from unrolled.exported.graphs import dynamic_axes, graphs, leaves, nested
 from unrolled.exported.onnx_encoder import OnnxEncoder
 from unrolled.models.encoder import Encoder
+from unrolled.models.feedforward_lm import feedforward_lm
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +23,18 @@ def _operators():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_operators")
-@pytest.mark.parametrize("name", ["rnnsearch-coverage", "encoder_decoder-none", "rnn_lm-lstm"])
+@pytest.mark.parametrize("name", ["rnnsearch-coverage", "encoder_decoder-none", "rnn_lm-lstm", "feedforward_lm-2"])
 def test_onnxruntime_computes_the_same(name, tmp_path):
-    """One of each kind; docs/export.md has all of them, and what they were checked with."""
+    """One of each kind, and a bigram, which has no words before; docs/export.md has all, and how they were checked."""
     from unrolled.exported.onnx_files import write_graphs
     from unrolled.exported.session import largest_difference
 
     family, part = name.split("-")
-    model = build_lm(part) if family == "rnn_lm" else build(family, part, encoder_layers=2)
+    if family == "feedforward_lm":
+        sizes = {"source_vocabulary": None, "target_vocabulary": TARGET_WORDS, "embedding_size": 5, "hidden_size": 7}
+        model = feedforward_lm(**sizes, attention=None, order=int(part), direct=True, dropout=0.0)
+    else:
+        model = build_lm(part) if family == "rnn_lm" else build(family, part, encoder_layers=2)
     model = model.float().eval()
     described = write_graphs(model, tmp_path)
     with torch.inference_mode():
