@@ -219,6 +219,6 @@ def test_an_ensemble_reads_the_same_sentences_in_its_members_own_ids():
 @pytest.mark.parametrize("encode", [encode_source, encode_sentences])
 def test_a_line_that_would_take_all_memory_is_refused(encode):
     words = WordTokenizer(["a"])
-    with pytest.raises(UserError, match="a line has 100,000 tokens, and a sentence may have at most 10,000"):
+    with pytest.raises(UserError, match=r"a line .*has 100,000 tokens, and a sentence may have at most 10,000"):
         encode(words, ["a a", "a " * 100_000], max_tokens=20)
     assert len(encode(words, ["a a", "a " * 9_999], max_tokens=20)) == 2

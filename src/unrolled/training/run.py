@@ -2,6 +2,8 @@
 
 import logging
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from traceback import walk_tb
 from typing import Any
@@ -68,7 +70,8 @@ def run(
     try:
         log_parameters(trainer.loggers, sum(parameter.numel() for parameter in module.parameters()))
         wake()
-        _fit(module, data, trainer, start)
+        with _told_of_options():
+            trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
         results |= _training_facts(module, trainer)
         log_parameters(trainer.loggers, results["parameters"])  # counted n-grams are known only now
         results |= _test(module, data, trainer, folder)
@@ -108,10 +111,11 @@ def run(
     return results
 
 
-def _fit(module: Objective, data: DataModule, trainer: lightning.Trainer, start: Path | None) -> None:
-    """Train. UserError: options that Lightning refuses once it knows how many batches there are, before the first."""
+@contextmanager
+def _told_of_options() -> Iterator[None]:
+    """UserError: options that Lightning refuses once it knows how many batches there are, before the first."""
     try:
-        trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
+        yield
     except (MisconfigurationException, ValueError) as problem:
         frames = [frame for frame, _ in walk_tb(problem.__traceback__)]
         theirs = str(frames[-1].f_globals.get("__name__")).startswith("lightning.")
