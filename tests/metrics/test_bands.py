@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
-from unrolled.metrics.bands import FEWEST, TINY, even_edges, score_bands
+from unrolled.metrics.bands import FEWEST, TINY, even_edges, merged, score_bands
 from unrolled.metrics.line_scores import Bleu, ExactMatch
 from unrolled.metrics.translation_scores import bleu_by_length
 
@@ -126,27 +126,16 @@ def test_edges_of_shares_keep_sentences_without_reordering_apart(numbers):
         assert counts[0] == zeros
 
 
-def merged_one_by_one(values, edges):
-    """The edges after merging the smallest group again and again, empty ones too."""
-    while len(edges) > 1:
-        counts = np.histogram(values, [*edges, np.inf])[0]
-        least = int(counts.argmin())
-        if counts[least] >= FEWEST:
-            break
-        del edges[least or 1]
-    return edges
-
-
 @given(st.lists(st.one_of(st.integers(0, 12), st.integers(0, 400)), min_size=1, max_size=120))
 def test_omitting_empty_groups_at_once_changes_no_edges_of_lengths(numbers):
     every = [edge for edge in range(401) if edge >= min(numbers)]
-    assert even_edges(numbers, (1,)) == merged_one_by_one(numbers, every)
+    assert even_edges(numbers, (1,)) == merged(numbers, every)
 
 
 @given(st.lists(st.one_of(st.just(0.0), st.integers(0, 200).map(lambda number: number / 20)), min_size=1, max_size=120))
 def test_omitting_empty_groups_at_once_changes_no_edges_of_shares(numbers):
     every = [0.0, TINY, *(round(0.1 * place, 6) for place in range(1, 101))]
-    assert even_edges(numbers, (0.1,)) == merged_one_by_one(numbers, every)
+    assert even_edges(numbers, (0.1,)) == merged(numbers, every)
 
 
 def test_one_long_line_among_short_ones_takes_no_time():

@@ -93,8 +93,7 @@ def even_edges(numbers: Sequence[float], widths: Sequence[float], *, most: int =
     """Edges of groups with one of ``widths`` (ascending), so that about ``most`` groups hold 99 % of the numbers.
 
     For whole numbers the groups are 1 to w, w + 1 to 2 w and so on. For others they are 0 to w, w to 2 w and so on,
-    after a group for exactly 0, as sentences without any reordering are a special case. A group with fewer than FEWEST
-    members is merged with the previous one, the first with the second.
+    after a group for exactly 0, as sentences without any reordering are a special case. Small groups are `merged`.
     """
     values = np.asarray(numbers)
     whole = np.issubdtype(values.dtype, np.integer)
@@ -107,6 +106,15 @@ def even_edges(numbers: Sequence[float], widths: Sequence[float], *, most: int =
         edges = [0.0, TINY, *np.round(places[1:] * width, 6).tolist()]
     counts = np.histogram(values, [*edges, np.inf])[0]
     edges = [edge for edge, count in zip(edges, counts) if count or edge == edges[0]]  # one long line leaves many empty
+    return merged(values, edges)
+
+
+def merged(values: npt.ArrayLike, edges: Sequence[float]) -> list[float]:
+    """The ``edges`` left after merging the smallest group, again and again, until none has fewer than FEWEST members.
+
+    It is merged with the previous one, the first with the second.
+    """
+    edges = list(edges)
     while len(edges) > 1:
         counts = np.histogram(values, [*edges, np.inf])[0]
         least = int(counts.argmin())
