@@ -10,8 +10,8 @@ Examples:
     python src/evaluate.py run='[RUN,RUN]' split=val search.beam_size=10
     python src/evaluate.py alignments=hyp.talp gold=gold.talp gold_base=1
 
-The second form is for attention with a memory: figures by source length with the
-memory corrupted, or what a probe reads from it. The third is the alignment error rate of any two Pharaoh files.
+The second form is for attention with a memory: figures by source length with the memory corrupted, or what a probe
+reads from it. The third is the alignment error rate of any two Pharaoh files.
 """
 
 import sys

@@ -103,17 +103,18 @@ def this_job(config: DictConfig) -> Job:
 
 def _options(config: dict[str, Any]) -> dict[str, Any]:
     """The options that make it this job: without the command line's words, wherever folder and cache are."""
-    kept = moved({name: value for name, value in config.items() if name != "overrides"}, config["run_folder"], "RUN")
+    flat = {name: value for name, value in config.items() if name not in ("overrides", "cache")}
+    kept = moved(flat, str(config.get("run_folder")), "RUN")
     sweep = dict(config.get("sweep") or {})
     group = Path(str(sweep.pop("dir", ""))).name
     sweep.pop("wait", None)  # whether it waited for the jobs
-    loggers = {
-        name: {key: value for key, value in logger.items() if (key, value) != ("group", group)}
-        for name, logger in (kept.get("logger") or {}).items()
-    }
-    data = dict(kept["data"])
-    data["module"] = {name: value for name, value in data["module"].items() if name != "cache"}
-    return kept | {"sweep": sweep, "logger": loggers, "data": data, "cache": None}
+    loggers, data = dict(kept.get("logger") or {}), dict(kept.get("data") or {})
+    for name, logger in loggers.items():
+        if isinstance(logger, dict) and logger.get("group") == group:  # the default
+            loggers[name] = logger | {"group": None}
+    if isinstance(data.get("module"), dict):
+        data["module"] = data["module"] | {"cache": None}
+    return kept | {"sweep": sweep, "logger": loggers, "data": data}
 
 
 def check_wait(config: DictConfig) -> None:
@@ -198,6 +199,7 @@ def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
 
 
 def _moved_to(folder: Path, run: dict[str, Any], cache: str) -> DictConfig:
+    """The configuration ``run`` as if it had always been in ``folder``, with this command's ``cache``."""
     here = DictConfig(moved(run, run["run_folder"], str(folder)))
     here.cache = cache
     if OmegaConf.select(here, "data.module.cache") is not None:
