@@ -5,7 +5,7 @@ from unittest.mock import patch
 
 import pytest
 from support.composed_once import composed_once
-from support.scripts import SHORT, asked_once, call_script, read_once
+from support.scripts import SHORT, asked_once, call_script
 
 from campaign.kills import (
     SETTINGS,
@@ -35,7 +35,6 @@ def _quick(tmp_path_factory):
         patch.dict(SETTINGS, short),
         patch("unrolled.figures.curves.curves_figure", lambda *_: Figure(figsize=(1, 1))),
         composed_once(),
-        read_once(),
         asked_once(),
     ):
         for options in (["resume=run"], *(SETTINGS[name] for name in (*QUICK, OFFLINE))):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from hydra._internal import config_loader_impl, defaults_list
+from hydra._internal import config_loader_impl
 from hydra._internal.config_loader_impl import ConfigLoaderImpl
 from hydra._internal.config_repository import ConfigRepository
 from hydra._internal.defaults_list import DefaultsList, Overrides, create_defaults_list
@@ -28,7 +28,6 @@ _composed: dict[Any, bytes] = {}
 _parsed: dict[str, Override] = {}
 
 _load = ConfigRepository.load_config
-_interpolation_map = defaults_list._create_interpolation_map
 _compose = ConfigLoaderImpl._compose_config_from_defaults_list
 _parse_rule = OverridesParser.parse_rule
 
@@ -47,13 +46,6 @@ def _load_once(self: ConfigRepository, config_path: str) -> Any:
     if key not in _loaded:
         _loaded[key] = pickle.dumps(_load(self, config_path))
     return pickle.loads(_loaded[key])
-
-
-def _map_if_needed(overrides: Overrides, defaults: list[Any], self_added: bool) -> DictConfig | None:
-    """What choices are resolved with, for those that are interpolations; conf/ has none."""
-    if not any("${" in str(vars(default)) for default in defaults):
-        return None
-    return _interpolation_map(overrides, defaults, self_added)
 
 
 def _choose(
@@ -96,7 +88,6 @@ def composed_once() -> Iterator[None]:
     """What is composed inside is composed from the same choices once."""
     with (
         patch.object(ConfigRepository, "load_config", _load_once),
-        patch.object(defaults_list, "_create_interpolation_map", _map_if_needed),
         patch.object(config_loader_impl, "create_defaults_list", _choose),
         patch.object(ConfigLoaderImpl, "_compose_config_from_defaults_list", _compose_once),
         patch.object(OverridesParser, "parse_rule", _parse_once),

@@ -1,6 +1,5 @@
 """Running the project's scripts as a user does, for the end-to-end tests."""
 
-import copy
 import io
 import json
 import os
@@ -17,8 +16,6 @@ from pathlib import Path
 from typing import NamedTuple
 from unittest.mock import patch
 
-import yaml
-from omegaconf.grammar_parser import parse
 from PIL import Image
 
 from support.composed_once import composed_once
@@ -61,41 +58,8 @@ def run_script(
     return done
 
 
-_load_yaml = yaml.load
-_parse = cache(parse)
 _entry_points = cache(entry_points)
 _git = cache(provenance._git)
-
-
-@cache
-def _loaded(text: str, loader: str) -> object:
-    from omegaconf._utils import get_yaml_loader
-
-    return _load_yaml(text, get_yaml_loader())
-
-
-def _load(stream: io.TextIOBase | str, Loader: type) -> object:
-    """What yaml.load returns; what OmegaConf has read before (each script reads conf/) is not parsed again."""
-    text = stream if isinstance(stream, str) else stream.read()
-    try:
-        if Loader.__name__ == "OmegaConfLoader":
-            return copy.deepcopy(_loaded(text, Loader.__name__))
-    except yaml.YAMLError:
-        pass
-    if not isinstance(stream, str):
-        stream.seek(0)  # the error is to name the file
-    return _load_yaml(stream, Loader)
-
-
-@contextmanager
-def read_once() -> Iterator[None]:
-    """Configurations and their interpolations are parsed once in this process, not once a script."""
-    with (
-        patch("yaml.load", _load),
-        patch("omegaconf.base.parse", _parse),
-        patch("omegaconf._utils.parse", _parse),
-    ):
-        yield
 
 
 @contextmanager
@@ -156,7 +120,6 @@ def call_script(
         patch.dict(os.environ, {"NETRC": os.devnull, "UNROLLED_CACHE": str(cwd / "cache")}),
         nullcontext() if drawings else without_drawings(),
         nullcontext() if looking else _without_looking(),
-        read_once(),
         asked_once(),
         composed_once(),
         chdir(cwd),

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 from omegaconf import DictConfig, ListConfig, OmegaConf
-from omegaconf._utils import get_omega_conf_dumper
+from omegaconf._utils import get_omega_conf_dumper, get_yaml_loader
 from omegaconf.errors import OmegaConfBaseException
 from yaml import YAMLError
 
@@ -73,7 +73,7 @@ def read_plain(run: str | None) -> dict[str, Any]:
         )
     damaged = f"{path}: this is no configuration of a run"
     try:
-        config = deepcopy(_plain(path.read_text(encoding="utf-8")))
+        config = deepcopy(_plain(path.read_text(encoding="utf-8"))) or {}
         if not isinstance(config, dict):
             raise UserError(f"{damaged}, but a {type(config).__name__}; restore the run's own file")
         config = brought_up_to_date(config)
@@ -106,7 +106,18 @@ def _plain(text: str) -> Any:
 
         if size(root) > MOST:
             raise ValueError(f"its aliases expand to more than {MOST} values")
-    return OmegaConf.to_container(OmegaConf.create(text))
+    values = yaml.load(text, Loader=get_yaml_loader())
+    _check_kinds(values)
+    return values
+
+
+def _check_kinds(value: Any) -> None:
+    """ValueError: a tagged value, such as a set; a configuration has text, numbers, lists and groups of them."""
+    inside = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
+    if not isinstance(value, dict | list | str | int | float | None):
+        raise ValueError(f"a {type(value).__name__} is no value of a configuration")
+    for item in inside:
+        _check_kinds(item)
 
 
 def run_folders(config: DictConfig, option: str = "run") -> list[str]:
