@@ -320,7 +320,8 @@ def test_there_is_one_way_from_a_target_to_an_object():
         users |= {file.name} if "hydra.utils" in text else set()
         readers |= {file.name} if "OmegaConf.load" in text or "yaml." in text else set()
     assert users == {"slots.py", "trial.py"}  # the pruner of a study, which Hydra's own configuration names
-    # command.py reads what this process' parent has written, meanings.py the comments of conf/, quick_omegaconf is a parser
+    # command.py reads what this process' parent has written, meanings.py the comments of conf/;
+    # quick_omegaconf.py parses for them
     assert readers == {"values.py", "command.py", "meanings.py", "quick_omegaconf.py"}
 
 
