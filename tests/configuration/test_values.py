@@ -94,3 +94,10 @@ def test_larger_batches_take_larger_steps(positions, batches, rate):
 def test_every_callback_has_the_mode_of_its_figure(options, modes):
     callbacks = composed("train", options).callbacks
     assert [callbacks[name].mode for name in ("early_stopping", "checkpoint", "kept")] == modes
+
+
+@pytest.mark.parametrize("value", ["!!set {b}", "!!binary aGk=", "[{b: !!python/object/apply:pathlib.Path [c]}]"])
+def test_a_configuration_holds_text_numbers_and_lists_only(value, tmp_path):
+    (tmp_path / "config.yaml").write_text(f"a: {value}\n", encoding="utf-8")
+    with pytest.raises(UserError, match=r"config\.yaml: this is no configuration of a run \(a \w+ is no value"):
+        read_config(str(tmp_path))

@@ -73,7 +73,7 @@ def read_plain(run: str | None) -> dict[str, Any]:
         )
     damaged = f"{path}: this is no configuration of a run"
     try:
-        config = deepcopy(_plain(path.read_text(encoding="utf-8"))) or {}
+        config = deepcopy(_plain(path.read_text(encoding="utf-8")))
         if not isinstance(config, dict):
             raise UserError(f"{damaged}, but a {type(config).__name__}; restore the run's own file")
         config = brought_up_to_date(config)
@@ -108,7 +108,7 @@ def _plain(text: str) -> Any:
             raise ValueError(f"its aliases expand to more than {MOST} values")
     values = yaml.load(text, Loader=get_yaml_loader())
     _check_kinds(values)
-    return values
+    return {} if values is None else values
 
 
 def _check_kinds(value: Any) -> None:
