@@ -2,7 +2,8 @@
 
 import pytest
 
-from unrolled.training.loggers.wandb import earlier_run, has_wandb_key
+from unrolled.errors import UserError
+from unrolled.training.loggers.wandb import chosen_mode, earlier_run, has_wandb_key
 
 
 @pytest.fixture
@@ -31,6 +32,19 @@ def test_a_key_is_in_the_environment_or_in_netrc(no_key, monkeypatch):
     no_key.unlink()
     monkeypatch.setenv("WANDB_API_KEY", "secret")
     assert has_wandb_key()
+
+
+def test_the_environment_decides_where_the_options_do_not(no_key, monkeypatch):
+    monkeypatch.delenv("WANDB_MODE", raising=False)
+    assert chosen_mode("auto") == "offline"
+    monkeypatch.setenv("WANDB_API_KEY", "secret")
+    assert chosen_mode("auto") == "online"
+    monkeypatch.setenv("WANDB_MODE", "dryrun")
+    assert chosen_mode("auto") == "offline"
+    assert chosen_mode("disabled") == "disabled"
+    monkeypatch.setenv("WANDB_MODE", "ofline")
+    with pytest.raises(UserError, match="WANDB_MODE=ofline in the environment is unknown; did you mean offline"):
+        chosen_mode("auto")
 
 
 def test_a_training_goes_on_with_the_last_run_of_its_folder(tmp_path):

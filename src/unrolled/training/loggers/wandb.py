@@ -10,9 +10,13 @@ from urllib.parse import urlparse
 from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
+from unrolled.errors import UserError, nearest
 from unrolled.training.loggers.lean_wandb import import_wandb
 from unrolled.training.loggers.naming import run_name
 from unrolled.training.loggers.wandb_rows import PIECES, OnceLogger
+
+MODES = {mode: mode for mode in ("online", "offline", "disabled", "shared")} | {"run": "online", "dryrun": "offline"}
+"""Values of WANDB_MODE, the last two by their old names."""
 
 FLUSHED = 1.0  # seconds between W&B's writes to its file; a kill loses what came after the last one
 
@@ -70,8 +74,7 @@ def wandb_logger(
     """
     if getattr(rank_zero_only, "rank", 0) != 0:
         return WandbLogger(project=project, save_dir=folder)  # never opens a run on other ranks
-    if mode == "auto":
-        mode = os.environ.get("WANDB_MODE") or ("online" if has_wandb_key() else "offline")
+    mode = chosen_mode(mode)
     if mode == "offline":
         log.info("Weights & Biases is offline; `wandb sync %s/wandb/offline-run-*` uploads the run", folder)
     Path(folder).mkdir(parents=True, exist_ok=True)
@@ -94,6 +97,21 @@ def wandb_logger(
     run.define_metric("trainer/global_step")
     run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
     return OnceLogger(run, Path(folder), resume=resume)
+
+
+def chosen_mode(mode: str) -> str:
+    """W&B's own word for ``mode``, or for what the environment says if it is auto, see `wandb_logger`.
+
+    UserError: WANDB_MODE is something else.
+    """
+    if mode != "auto":
+        return mode
+    given = os.environ.get("WANDB_MODE")
+    if not given:
+        return "online" if has_wandb_key() else "offline"
+    if given not in MODES:
+        raise UserError(f"WANDB_MODE={given} in the environment is unknown{nearest(given, MODES, 'give one of')}")
+    return MODES[given]
 
 
 def earlier_run(folder: Path) -> str | None:
