@@ -1,5 +1,6 @@
 """What a picture must show is asked of the figure's parts; that it can be seen, of its pixels."""
 
+import io
 import os
 
 import matplotlib
@@ -7,11 +8,12 @@ import matplotlib.image
 import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
+from matplotlib.figure import Figure
 
 from unrolled.errors import UserError
 from unrolled.figures import fonts
 from unrolled.figures.curves import curves_figure
-from unrolled.figures.formats import picture_formats, save_figure
+from unrolled.figures.formats import MARGIN, picture_formats, png, renderer, save_figure
 from unrolled.figures.heat_map import alignment_figure
 
 CURVES = """epoch,step,train/loss,val/loss,val/perplexity,val/bleu,val/aer,test/bleu
@@ -124,6 +126,27 @@ def test_every_character_has_the_first_font_that_has_it(monkeypatch):
     assert fonts.drawable("ax?\u0007 \ufe0f\U0001f600", ["DejaVu Sans", "Noto Serif"]) == "axU+003F\u0007 U+1F600"
 
 
+@pytest.mark.parametrize(("target_length", "source_length"), [(1, 1), (5, 7), (61, 59)])
+def test_names_and_title_are_beyond_the_pieces(target_length, source_length):
+    figure = random_figure(target_length, source_length, title="line 1")
+    axes, measure = figure.axes[0], renderer(figure)
+    above = max(label.get_window_extent(measure).y1 for label in axes.get_xticklabels())
+    left = min(label.get_window_extent(measure).x0 for label in axes.get_yticklabels())
+    source, target = (axis.label.get_window_extent(measure) for axis in (axes.xaxis, axes.yaxis))
+    title = axes._left_title.get_window_extent(measure)
+    assert above < source.y0 < above + 0.2 * figure.dpi
+    assert left > target.x1 > left - 0.2 * figure.dpi
+    assert source.y1 < title.y0 < source.y1 + 0.2 * figure.dpi
+
+
+def test_a_picture_has_the_bounds_of_all_that_is_drawn():
+    """Those that matplotlib finds by drawing it once more."""
+    figure = random_figure(5, 7, links={(6, 0)}, title="a title that is longer than the matrix is wide")
+    tight = io.BytesIO()
+    figure.savefig(tight, format="png", dpi="figure", bbox_inches="tight", pad_inches=MARGIN)
+    assert png(figure) == tight.getvalue()
+
+
 @pytest.mark.parametrize(("target_length", "source_length"), [(1, 1), (5, 7), (61, 59), (3, 41)])
 def test_every_piece_has_room_for_its_label(target_length, source_length):
     figure = random_figure(target_length, source_length)
@@ -199,7 +222,7 @@ def test_saving_replaces_the_file_whole_or_not_at_all(tmp_path):
     assert before[:8] == b"\x89PNG\r\n\x1a\n"
     assert path.stat().st_mode & 0o777 == 0o644
 
-    class Breaks:
+    class Breaks(Figure):
         def savefig(self, file, **options):
             file.write_bytes(b"half")
             raise OSError("no space left")

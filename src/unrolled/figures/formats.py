@@ -3,16 +3,20 @@
 import base64
 import io
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from unrolled.errors import UserError
 from unrolled.files import appearing
 
 if TYPE_CHECKING:  # takes half a second: only commands that draw load it
     from matplotlib.figure import Figure
+    from matplotlib.transforms import Bbox
 
+MARGIN = 0.08
+"""Around a picture, in inches."""
 FORMATS = ("png", "pdf")
 """The formats in which a picture can be saved."""
 
@@ -52,9 +56,30 @@ def _draw(figure: "Figure", to: Path | io.BytesIO, form: str) -> None:
     from matplotlib import rc_context
 
     embedded_fonts = rc_context({"pdf.fonttype": 42})  # TrueType, which publishers accept
-    with warnings.catch_warnings(), embedded_fonts:
-        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # visible as a box in its place
-        warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
+    with without_remarks(), embedded_fonts:
         # in a PDF only the cells are pixels
         dpi = 600 if form == "pdf" else "figure"
-        figure.savefig(to, format=form, dpi=dpi, bbox_inches="tight", pad_inches=0.08)
+        figure.savefig(to, format=form, dpi=dpi, bbox_inches=_bounds(figure), pad_inches=MARGIN)
+
+
+def _bounds(figure: "Figure") -> "Bbox | str":
+    """What is drawn, with a margin, in inches. matplotlib finds it by drawing everything once more, for the layout."""
+    if figure.get_layout_engine() is not None:
+        return "tight"
+    return figure.get_tightbbox(renderer(figure)).padded(MARGIN)
+
+
+def renderer(figure: "Figure") -> Any:
+    """What can measure the texts of ``figure``."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    return FigureCanvasAgg(figure).get_renderer()  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def without_remarks() -> Iterator[None]:
+    """matplotlib measures and draws characters that no font has as boxes, and does not say so."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph .* missing from")  # visible as a box in its place
+        warnings.filterwarnings("ignore", message="Matplotlib currently does not support .* natively")
+        yield

@@ -11,11 +11,16 @@ from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 
 from unrolled.figures.fonts import drawable, fonts_for
+from unrolled.figures.formats import renderer, without_remarks
 
 CELL = 0.24
 """The height of a row and width of a column, in inches."""
 LARGEST = 40.0
 """The longest side of a heat map, in inches; beyond about 170 pieces the cells shrink."""
+NAME = 9
+"""The size of the names of the axes, in points."""
+GAP = 0.1
+"""Between the pieces and the name of their axis, in inches."""
 BAR = (0.12, 1.1)
 """Width and height of the scale of greys, in inches."""
 
@@ -50,8 +55,8 @@ def alignment_figure(
     axes.set_xticks(range(len(source)), [drawable(piece, fonts) for piece in source], rotation=90, **text)
     axes.set_yticks(range(len(target)), [drawable(piece, fonts) for piece in target], **text)
     axes.xaxis.set_label_position("top")
-    axes.set_xlabel("source", fontsize=9, color="0.35")
-    axes.set_ylabel(target_name, fontsize=9, color="0.35")
+    axes.set_xlabel("source", fontsize=NAME, color="0.35")
+    axes.set_ylabel(target_name, fontsize=NAME, color="0.35")
     axes.tick_params(length=0)
     border: dict[str, Any] = {"color": "0.9", "linewidth": 0.5, "zorder": 1.5}  # below circles
     axes.vlines(np.arange(0.5, len(source) - 1), 0, 1, transform=axes.get_xaxis_transform(), **border)
@@ -71,9 +76,26 @@ def alignment_figure(
         below = (0.0, -0.08 / (cell * len(target)))
         axes.legend(handles=circles, loc="upper left", bbox_to_anchor=below, frameon=False, fontsize=8, borderpad=0)
     _scale(axes, image, width=cell * len(source), height=cell * len(target))
+    top = _place_names(axes, figure, width=cell * len(source), height=cell * len(target))
     if title is not None:
-        axes.set_title(drawable(title, fonts), loc="left", fontsize=10, family=fonts, parse_math=False)
+        axes.set_title(drawable(title, fonts), loc="left", y=top, fontsize=10, family=fonts, parse_math=False)
     return figure
+
+
+def _place_names(axes: Axes, figure: Figure, *, width: float, height: float) -> float:
+    """Put the names of the axes beyond the pieces; returns where there is room for a title, as a part of the height.
+
+    matplotlib would measure all pieces again for each of them, and again whenever it draws.
+    """
+    measure = renderer(figure)
+    with without_remarks():
+        above, left = (
+            GAP + max(label.get_window_extent(measure).size[side] for label in labels) / figure.dpi
+            for side, labels in ((1, axes.get_xticklabels()), (0, axes.get_yticklabels()))
+        )
+    axes.xaxis.set_label_coords(0.5, 1 + above / height)
+    axes.yaxis.set_label_coords(-left / width, 0.5)
+    return 1 + (above + NAME * 1.4 / 72) / height
 
 
 def _scale(axes: Axes, image: AxesImage, *, width: float, height: float) -> None:
@@ -81,4 +103,4 @@ def _scale(axes: Axes, image: AxesImage, *, width: float, height: float) -> None
     bar = axes.inset_axes((1 + 0.15 / width, 1 - BAR[1] / height, BAR[0] / width, BAR[1] / height))
     axes.figure.colorbar(image, cax=bar, ticks=[0, 0.5, 1])
     bar.tick_params(labelsize=7, length=2, pad=2)
-    bar.set_title("weight", fontsize=7, loc="left", pad=7)
+    bar.set_title("weight", fontsize=7, loc="left", y=1, pad=7)
