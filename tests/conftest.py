@@ -15,6 +15,7 @@ from unittest.mock import patch
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before torch: tiny models are quickest so, and repeat exactly
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else each interpreter compiles all that it imports
 
+import unrolled.training.lean_lightning  # noqa: F401, I001  # before Lightning, as in train.py
 import pytest
 from hypothesis import settings
 from support.composed_once import composed_once

@@ -96,8 +96,21 @@ def test_every_callback_has_the_mode_of_its_figure(options, modes):
     assert [callbacks[name].mode for name in ("early_stopping", "checkpoint", "kept")] == modes
 
 
-@pytest.mark.parametrize("value", ["!!set {b}", "!!binary aGk=", "[{b: !!python/object/apply:pathlib.Path [c]}]"])
+@pytest.mark.parametrize(
+    "value",
+    ["!!set {b}", "!!binary aGk=", "[{b: !!python/object/apply:pathlib.Path [c]}]", "{null: 1}", "{!!binary aGk=: 1}"],
+)
 def test_a_configuration_holds_text_numbers_and_lists_only(value, tmp_path):
     (tmp_path / "config.yaml").write_text(f"a: {value}\n", encoding="utf-8")
-    with pytest.raises(UserError, match=r"config\.yaml: this is no configuration of a run \(a \w+ is no value"):
+    with pytest.raises(UserError, match=r"config\.yaml: this is no configuration of a run \(a \w+ is no (value|name)"):
         read_config(str(tmp_path))
+
+
+def test_a_configuration_that_is_read_again_is_as_in_its_file(tmp_path):
+    (tmp_path / "config.yaml").write_text("a: {b: 1}\nc: [1, 2]\n", encoding="utf-8")
+    first = read_config(str(tmp_path))
+    first.a.b, first.new = 2, 3
+    first.c.append(3)
+    assert read_config(str(tmp_path)) == {"a": {"b": 1}, "c": [1, 2]}
+    (tmp_path / "config.yaml").write_text("a: {b: 4}\n", encoding="utf-8")
+    assert read_config(str(tmp_path)) == {"a": {"b": 4}}

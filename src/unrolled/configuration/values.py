@@ -7,6 +7,7 @@ from copy import deepcopy
 from functools import lru_cache
 from math import inf
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import yaml
@@ -24,6 +25,8 @@ from unrolled.training.ranks import shared_start
 
 CONFIG = "config.yaml"
 
+_copying = Lock()  # OmegaConf takes a value from its parent while it copies it
+
 
 def resolved(config: DictConfig) -> Any:
     """Plain dictionaries, lists, strings and numbers, interpolations resolved. A missing value is an error."""
@@ -40,6 +43,7 @@ def to_yaml(config: DictConfig) -> str:
 
 LARGEST = 2**20  # bytes of a config.yaml; ours have 10,000
 MOST = 100_000  # values in one, aliases written out
+READ = 16  # configurations that are remembered: a command reads the same run's several times
 GROUPS = ["choices", "attention", "model", "alignment", "data", "tokenizer", "objective", "optimizer", "schedule"]
 GROUPS += ["callbacks", "search", "validation_search", "logger", "trainer"]
 
@@ -49,9 +53,10 @@ def read_config(run: str | None) -> DictConfig:
 
     UserError: no run folder, no sound configuration, one that names anything else.
     """
-    config = read_plain(run)
+    text, config = _read(run)
     check_slots(config, f"{run}/{CONFIG}")
-    return OmegaConf.create(config)
+    with _copying:
+        return deepcopy(_created(text))
 
 
 def read_plain(run: str | None) -> dict[str, Any]:
@@ -59,6 +64,11 @@ def read_plain(run: str | None) -> dict[str, Any]:
 
     UserError: no run folder, no sound configuration.
     """
+    return _read(run)[1]
+
+
+def _read(run: str | None) -> tuple[str, dict[str, Any]]:
+    """The text of a run folder's configuration, and what it says, see `read_plain`."""
     if run is None:
         raise UserError("run=... is missing: name a run folder, such as run=outputs/cgru-gru_att-reorder/<when>")
     if not isinstance(run, str):
@@ -73,7 +83,8 @@ def read_plain(run: str | None) -> dict[str, Any]:
         )
     damaged = f"{path}: this is no configuration of a run"
     try:
-        config = deepcopy(_plain(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
+        config = deepcopy(_plain(text))
         if not isinstance(config, dict):
             raise UserError(f"{damaged}, but a {type(config).__name__}; restore the run's own file")
         config = brought_up_to_date(config)
@@ -84,10 +95,15 @@ def read_plain(run: str | None) -> dict[str, Any]:
     for group in GROUPS:
         if not isinstance(config.get(group, {}), dict | None):
             raise UserError(f"{path}: {group}: {config[group]!r:.80} is given where options belong")
-    return config
+    return text, config
 
 
-@lru_cache(maxsize=16)  # a command reads the same run's several times
+@lru_cache(maxsize=READ)
+def _created(text: str) -> DictConfig:
+    return OmegaConf.create(brought_up_to_date(_plain(text)))
+
+
+@lru_cache(maxsize=READ)
 def _plain(text: str) -> Any:
     """A YAML file's values. ValueError: aliases that expand to more values than a run can have."""
     if "&" in text and (root := yaml.compose(text, yaml.SafeLoader)) is not None:
@@ -113,11 +129,15 @@ def _plain(text: str) -> Any:
 
 def _check_kinds(value: Any) -> None:
     """ValueError: a tagged value, such as a set; a configuration has text, numbers, lists and groups of them."""
-    inside = [*value, *value.values()] if isinstance(value, dict) else value if isinstance(value, list) else []
     if not isinstance(value, dict | list | str | int | float | None):
         raise ValueError(f"a {type(value).__name__} is no value of a configuration")
-    for item in inside:
-        _check_kinds(item)
+    if isinstance(value, dict):
+        for key in value:
+            if not isinstance(key, str | int | float):
+                raise ValueError(f"a {type(key).__name__} is no name of a value")
+    if isinstance(value, dict | list):
+        for item in value.values() if isinstance(value, dict) else value:
+            _check_kinds(item)
 
 
 def run_folders(config: DictConfig, option: str = "run") -> list[str]:
