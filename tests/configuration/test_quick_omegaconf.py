@@ -1,5 +1,6 @@
 """What libyaml reads is what PyYAML reads, and choices of conf/ are resolved as Hydra resolves them."""
 
+import runpy
 from copy import deepcopy
 from dataclasses import fields
 from unittest.mock import patch
@@ -91,6 +92,23 @@ def test_a_mistake_in_a_file_is_shown_with_its_line(tmp_path):
         yaml.load(file, QuickLoader)
     assert "torn.yaml" in str(torn.value)
     assert "line 3" in str(torn.value)
+
+
+def test_the_package_may_be_imported_again():
+    """As notebooks do, in which OmegaConf stays as it is."""
+    path = quick_omegaconf.__file__
+    for _ in range(2):
+        again = runpy.run_path(path)
+        again["install"]()
+    try:
+        assert OmegaConf.create("a: [1, 2]") == {"a": [1, 2]}
+        with pytest.raises(yaml.YAMLError, match="line 1"):
+            OmegaConf.create("a: [1, 2")
+        with initialize_config_dir(str(CONF), version_base="1.3"):
+            assert compose("train").seed == 1
+        assert again["_python_loader"].__name__ == "OmegaConfLoader"
+    finally:
+        quick_omegaconf.install()
 
 
 @pytest.mark.parametrize("overrides", [[], ["size=large"], ["both=${shape}_large"]])

@@ -3,8 +3,9 @@
 The way has two parts. Building: what is on the call stack when the model is constructed. Computing: what is on the call
 stack when the goal is entered (a training step, a search), and every function of ours that runs inside the goal until
 it returns for the first time. Left out is what decides nothing about the result: the rest of the building (data,
-callbacks, checks, initial values), and what surrounds the command's own function (`command`, `launch`, which call
-it with the configuration). Class bodies and modules being imported are no functions.
+callbacks, checks, initial values), what surrounds the command's own function (`command`, `launch`, which call it with
+the configuration), and what stands in for a module of torch until that is needed. Class bodies and modules being
+imported are no functions.
 
 A name is a module's function, or a class, however many of its methods run.
 """
@@ -20,6 +21,7 @@ from support.scripts import ROOT
 
 PACKAGE = f"{ROOT / 'src' / 'unrolled'}/"
 AROUND = ("configuration/command.py", "configuration/launch.py")
+OF_TORCH = "training/postponed_compiler.py"
 Way = dict[str, list[str]]
 """File in src/unrolled -> its names, both in the order in which they are first met."""
 
@@ -83,6 +85,8 @@ class Watch:
 def _of_ours(frame: FrameType) -> tuple[str, str] | None:
     code = frame.f_code
     if not code.co_filename.startswith(PACKAGE) or not code.co_flags & inspect.CO_OPTIMIZED:
+        return None
+    if code.co_filename.endswith(OF_TORCH):
         return None
     return code.co_filename.removeprefix(PACKAGE), code.co_qualname
 

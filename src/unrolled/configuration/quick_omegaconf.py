@@ -21,8 +21,14 @@ from omegaconf.base import Metadata
 PARSED = 4096  # interpolations that are remembered; conf/ has about a hundred
 READ_OTHERWISE = ("\t", "\ufeff")  # libyaml accepts tabs where PyYAML does not, and skips later byte order marks
 
-_python_loader = omegaconf._utils.get_yaml_loader()
-_interpolation_map = defaults_list._create_interpolation_map
+
+def _replaced(function: Any) -> Any:
+    """What ``function`` was before an earlier import of this file, as of a notebook that loads its modules again."""
+    return getattr(function, "replaces", function)
+
+
+_python_loader = _replaced(omegaconf._utils.get_yaml_loader)()
+_interpolation_map = _replaced(defaults_list._create_interpolation_map)
 
 
 class QuickLoader:
@@ -86,13 +92,18 @@ def _copy_value(self: ValueNode, memo: dict[int, Any]) -> ValueNode:
     return new
 
 
+def _replace(module: Any, name: str, function: Any) -> None:
+    function.replaces = _replaced(getattr(module, name))
+    setattr(module, name, function)
+
+
 def install() -> None:
     """Replace OmegaConf's and Hydra's own ways by these, for the whole process."""
     if yaml.__with_libyaml__:
-        omegaconf._utils.get_yaml_loader = lambda: QuickLoader
+        _replace(omegaconf._utils, "get_yaml_loader", lambda: QuickLoader)
+    _replace(defaults_list, "_create_interpolation_map", _map_if_needed)
     parse = lru_cache(PARSED)(grammar_parser.parse)
     for module in (omegaconf._utils, omegaconf.base):
         vars(module)["parse"] = parse
-    vars(defaults_list)["_create_interpolation_map"] = _map_if_needed
     for cls, way in ((Metadata, _copy_metadata), *((cls, _copy_value) for cls in ValueNode.__subclasses__())):
         type.__setattr__(cls, "__deepcopy__", way)
