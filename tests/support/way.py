@@ -4,7 +4,7 @@ The way has two parts. Building: what is on the call stack when the model is con
 stack when the goal is entered (a training step, a search), and every function of ours that runs inside the goal until
 it returns for the first time. Left out is what decides nothing about the result: the rest of the building (data,
 callbacks, checks, initial values), what surrounds the command's own function (`command`, `launch`, which call it with
-the configuration), and what stands in for a module of torch until that is needed. Class bodies and modules being
+the configuration), and what answers in place of a module of torch until that is needed. Class bodies and modules being
 imported are no functions.
 
 A name is a module's function, or a class, however many of its methods run.
