@@ -1,4 +1,4 @@
-"""Import this before composing or reading a configuration: OmegaConf then takes less time, with the same result.
+"""`install` this before composing or reading a configuration: OmegaConf then takes less time, with the same result.
 
 YAML is parsed by libyaml, where PyYAML was built with it, in a tenth of the time. An interpolation is parsed once, not
 every time its value is looked up. Hydra's list of defaults gets the map that resolves interpolations only where it has
