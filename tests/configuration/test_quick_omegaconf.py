@@ -18,43 +18,10 @@ from unrolled.configuration import quick_omegaconf
 from unrolled.configuration.conf import CONF
 from unrolled.configuration.quick_omegaconf import QuickLoader
 
-PIECES = [
-    "a",
-    "b: ",
-    "- ",
-    "\n",
-    "\n  ",
-    "[",
-    "]",
-    "{",
-    "}",
-    ", ",
-    "1e3",
-    "1_000",
-    ".5",
-    "yes",
-    "on",
-    "null",
-    "~",
-    "\\",
-]
-PIECES += ['"', "'", " # c", "&x ", "*x", "!!str ", "|\n  t\n", ">\n  t\n", "\t", ":", "a:b", "http://x:1", "12:30"]
-PIECES += [
-    "2020-01-01",
-    "${a.b}",
-    "é",
-    "😀",
-    "@",
-    "---\n",
-    "<<: ",
-    "0o7",
-    "0x1F",
-    "+.inf",
-    "--",
-    "\r\n",
-    "\u2028",
-    "\ufeff",
-]
+PIECES = ["a", "b: ", "- ", "\n", "\n  ", "[", "]", "{", "}", ", ", "1e3", "1_000", ".5", "yes", "on", "null", "~"]
+PIECES += ["\\", '"', "'", " # c", "&x ", "*x", "!!str ", "|\n  t\n", ">\n  t\n", "\t", ":", "a:b", "http://x:1"]
+PIECES += ["2020-01-01", "12:30", "${a.b}", "é", "😀", "@", "---\n", "<<: ", "0o7", "0x1F", "+.inf", "--", "\r\n"]
+PIECES += ["\u2028", "\ufeff"]
 
 
 def read(text, loader):
