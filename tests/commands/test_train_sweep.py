@@ -86,6 +86,31 @@ def test_a_failed_job_is_trained_anew(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_job_that_fails_after_a_good_one_does_not_end_the_sweep(tmp_path, caplog):
+    given = ["-m", "seed=1,2", "optimizer.lr=0.01,-1", "sweep.dir=jobs", *BASE, "trainer.max_epochs=1"]
+    sweep = [*given, *kill(tmp_path, 2, "on_train_batch_start", "Failed", seed=2)]
+    with caplog.at_level("INFO"):
+        done = call_script("train.py", *sweep, cwd=tmp_path)
+    assert done.status == 1  # an error weighs more than a mistake
+    failed = [line.partition(":")[0] for line in caplog.messages if line.startswith("job ")]
+    assert failed == [
+        "job 1 (1-cgru-bahdanau-reorder-seed1) failed, and the sweep continues",
+        "job 2 (2-cgru-bahdanau-reorder-seed2) failed; the sweep continues",
+        "job 3 (3-cgru-bahdanau-reorder-seed2) failed, and the sweep continues",
+    ]
+    assert "optimizer.lr=-1: give a number above 0" in caplog.text
+    assert caplog.messages[-1].startswith("3 of 4 jobs failed")
+    assert ("completed" in done.stdout, "failed" in done.stdout) == (True, True)  # the table at the end
+    again = call_script("train.py", *sweep, cwd=tmp_path)
+    assert again.status == 2
+    assert [results(path.parent)["status"] for path in (tmp_path / "jobs").glob("*/results.json")] == ["completed"] * 2
+    other = [option.replace("0.01,-1", "-1,0.01") for option in sweep]
+    first = call_script("train.py", *other, "sweep.dir=others", cwd=tmp_path)
+    assert (first.status, first.stderr.count("\n")) == (2, 1)  # the first job: the sweep ends at once
+    assert "optimizer.lr=-1" in first.stderr
+
+
+@pytest.mark.slow
 def test_a_mistake_in_the_data_is_said_once_by_two_processes(tmp_path, capfd):
     """They are fresh interpreters here."""
     for name, lines in {"a": "x y\n" * 9, "b": "X\n" * 8}.items():

@@ -1,5 +1,6 @@
 """A study whose jobs are functions: what is asked, told and gone on with."""
 
+import errno
 import math
 import sqlite3
 from functools import cache, partial
@@ -165,6 +166,24 @@ def test_no_number_and_a_late_error_are_failed_trials(tmp_path):
     late = Study(tmp_path / "late", partial(failing, problem=ValueError("by a test")))
     late.sweep(*SPACE)
     assert {number: state for number, state, _, _ in late.trials()} == states
+
+
+def test_a_trial_that_fails_is_one_line_for_a_mistake_and_has_its_traceback_for_an_error(tmp_path, caplog, capsys):
+    for problem in (UserError("attention=none: no such model"), ValueError("by a test")):
+        caplog.clear()
+        Study(tmp_path / type(problem).__name__, partial(failing, problem=problem)).sweep(*SPACE)
+        said = next(message for message in caplog.messages if "failed" in message)
+        assert said.startswith("trial ")
+        assert str(problem) in said
+        assert ("Traceback" in said) == isinstance(problem, ValueError)
+        assert ("\n" in said) == isinstance(problem, ValueError)
+    assert not capsys.readouterr().err
+
+
+def test_a_full_disk_ends_the_study(tmp_path):
+    late = Study(tmp_path / "full", partial(failing, problem=OSError(errno.ENOSPC, "No space left on device")))
+    with pytest.raises(OSError, match="No space left"):
+        late.sweep(*SPACE)
 
 
 def test_an_infinite_value_is_a_failed_trial(tmp_path):

@@ -19,12 +19,14 @@ from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.conf import CONF, import_from_here
+from unrolled.configuration.failures import JobsHere
 from unrolled.configuration.hints import check_words
 from unrolled.configuration.jobs import CALLED, RESOLVED, TRUSTED, Sweep, begin_here, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.mode import mode_seen_in_words
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
+from unrolled.configuration.trial import this_trial
 from unrolled.errors import UserError
 from unrolled.training.preemption import Preempted
 from unrolled.training.process_memory import keep_freed_memory
@@ -45,6 +47,9 @@ LIBRARY_NOTICES = (
     ".*could not find the monitored key in the returned metrics.*",  # before the first validation
 )
 
+_jobs_here: list[JobsHere] = [JobsHere()]
+"""Those of the command that runs in this process."""
+
 
 def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
     """Turn a function of the configuration into a script's ``main``.
@@ -54,24 +59,28 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
     """
 
     def decorate(task: Callable[[DictConfig], Any]) -> Callable[[], None]:
+        def carry_out(config: DictConfig) -> Any:
+            check_choices(config)
+            check_options(config, name)
+            return task(_trusting(config))
+
         @functools.wraps(task)
         def job(config: DictConfig) -> Any:
             if not launched_elsewhere():
+                if this_trial() is not None:
+                    return carry_out(config)  # the study decides whether a mistake ends it
                 with status():
-                    check_choices(config)
-                    check_options(config, name)
-                    return task(_trusting(config))
+                    return _jobs_here[-1].value_of(lambda: carry_out(config))
             _prepare_process(f"[{HydraConfig.get().job.num}] ")
             try:
-                check_choices(config)
-                check_options(config, name)
-                return task(_trusting(config))  # the process that launched this one reports a mistake
+                return carry_out(config)  # the process that launched this one reports a mistake
             except Preempted:
                 os.kill(os.getpid(), signal.SIGUSR2)  # now for submitit, which requeues the job
                 raise
 
         def main() -> None:
             begin_here()
+            _jobs_here[:] = [JobsHere()]
             _prepare_process()
             with status():
                 doc = sys.modules[task.__module__].__doc__ or ""
@@ -94,6 +103,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                     except KeyboardInterrupt:
                         Sweep.say_how_to_continue()
                         raise
+                    _jobs_here[-1].conclude()
 
         return main
 

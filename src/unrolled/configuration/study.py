@@ -4,8 +4,11 @@ Hydra's own Optuna sweeper, whose syntax of search spaces and options are used h
 existing folders, ends with the first that fails, and trains every trial to its end.
 """
 
+import io
 import logging
+import traceback
 from collections.abc import Callable, Sequence
+from contextlib import redirect_stderr
 from functools import partial
 from itertools import groupby
 from math import isfinite
@@ -18,6 +21,7 @@ from hydra.core.utils import JobReturn
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
+from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.search_space import search_space
 from unrolled.configuration.trial import PRUNED, STUDY
 from unrolled.configuration.values import to_yaml
@@ -126,13 +130,15 @@ def _tell(study: Any, trial: Any, job: JobReturn) -> None:
         study.tell(trial, state=TrialState.PRUNED)
         log.info("trial %d was stopped early: others had done better by then", trial.number)
         return
+    why = "it has no value"
     try:
-        value = float(job.return_value)
+        with redirect_stderr(io.StringIO()):  # where Hydra writes the options of a job that failed
+            value = float(job.return_value)
     except Exception as problem:
-        if not any(other.state == TrialState.COMPLETE for other in study.trials):
+        if not any(other.state == TrialState.COMPLETE for other in study.trials) or full_disk(problem):
             raise
-        log.exception("trial %d failed", trial.number, exc_info=problem)
-        value = float("nan")
+        value, mistake = float("nan"), users_mistake(problem)
+        why = mistake or "".join(traceback.format_exception(problem))
     if isfinite(value):
         study.tell(trial, value)
         log.info(
@@ -140,7 +146,7 @@ def _tell(study: Any, trial: Any, job: JobReturn) -> None:
         )
     else:
         study.tell(trial, state=TrialState.FAIL)
-        log.warning("trial %d failed: it has no value", trial.number)
+        log.warning("trial %d failed: %s", trial.number, why)
 
 
 def _conclude(study: Any, folder: Path) -> None:
