@@ -37,6 +37,7 @@ MISTAKES = [
     ("translate.py", ["beam=7"], ["did you mean search.beam_size?"]),
     ("train.py", ["cgru"], ["cgru: options are name=value; did you mean model=cgru?"]),
     ("train.py", ["seed=1,2"], ["seed=1,2: add -m to run all of them, or give a list: 'seed=[1,2]'"]),
+    ("train.py", ["-m", "--cfg", "job"], ["-m, --cfg and --info exclude each other"]),
     ("train.py", ["name=a(b"], ["name=a(b: the value cannot be read", "'name=\"a(b\"'"]),
     ("train.py", ["model.decoder_sise=7"], ["model.decoder_sise", "did you mean decoder_size?"]),
     ("train.py", ["trainer.max_stepz=7"], ["trainer.max_stepz", "did you mean max_steps?"]),

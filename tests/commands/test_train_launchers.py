@@ -36,18 +36,22 @@ def weights(run: Path) -> bytes:
     return (run / "weights.safetensors").read_bytes()
 
 
-def test_joblib_trains_side_by_side_and_shares_the_cores(tmp_path, monkeypatch, capfd):
+def test_joblib_trains_side_by_side_and_shares_the_cores(tmp_path, monkeypatch, capfd, caplog):
+    """A mistake, even in the first job, is reported at the end, before the table of all jobs."""
     pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="the extra 'sweep' is not installed")
     counting = ["+callbacks.threads._target_=support.killing.Threads"]
     launcher = ["hydra/launcher=joblib", "hydra.launcher.n_jobs=2"]
     monkeypatch.setenv("PYTHONPATH", str(TESTS))
     monkeypatch.delenv("OMP_NUM_THREADS")
-    assert call_script("train.py", *BASE, "seed=1,2", *counting, *launcher, cwd=tmp_path).status == 0
+    given = ["optimizer.lr=-1,0.01", "seed=1,2", *counting, *launcher]
+    done = call_script("train.py", *BASE, *given, cwd=tmp_path)
+    assert (done.status, done.stdout.count("completed")) == (2, 2)
     log = capfd.readouterr().err
-    assert "[0] epoch 1, step" in log
-    assert "[1] epoch 1, step" in log
-    for run in (ONE, TWO):
-        assert results(tmp_path / "jobs" / run)["status"] == "completed"
+    assert "[2] epoch 1, step" in log
+    assert "[3] epoch 1, step" in log
+    said = [message.partition(": ") for message in caplog.messages if message.startswith("job")]
+    assert [job for job, _, _ in said] == [f"job {n} ({n}-cgru-bahdanau-reorder-seed{n + 1}) failed" for n in (0, 1)]
+    assert all(mistake.startswith("optimizer.lr=-1: ") for _, _, mistake in said)
     threads = {int(line) for line in (tmp_path / "threads").read_text().split()}
     assert threads == {max(1, (os.cpu_count() or 1) // 2)}
 

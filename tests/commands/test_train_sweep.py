@@ -76,8 +76,7 @@ def test_a_sweep_submitted_twice_is_refused_with_who_trains_there(tmp_path):
 @pytest.mark.slow
 def test_a_failed_job_is_trained_anew(tmp_path):
     again = [*SWEEP, *kill(tmp_path, 8, "on_train_batch_start", "Failed", seed=1)]
-    with pytest.raises(ValueError, match="by a test"):
-        call_script("train.py", *again, cwd=tmp_path)
+    assert call_script("train.py", *again, cwd=tmp_path).status == 1
     assert results(tmp_path / "jobs" / ONE)["status"] == "failed"
     assert call_script("train.py", *again, cwd=tmp_path).status == 0
     assert [results(tmp_path / "jobs" / job)["status"] for job in (ONE, TWO)] == ["completed", "completed"]
@@ -94,12 +93,12 @@ def test_a_job_that_fails_after_a_good_one_does_not_end_the_sweep(tmp_path, capl
     assert done.status == 1  # an error weighs more than a mistake
     failed = [line.partition(":")[0] for line in caplog.messages if line.startswith("job ")]
     assert failed == [
-        "job 1 (1-cgru-bahdanau-reorder-seed1) failed, and the sweep continues",
-        "job 2 (2-cgru-bahdanau-reorder-seed2) failed; the sweep continues",
-        "job 3 (3-cgru-bahdanau-reorder-seed2) failed, and the sweep continues",
+        "job 1 (1-cgru-bahdanau-reorder-seed1) failed",
+        "job 2 (2-cgru-bahdanau-reorder-seed2) failed",
+        "job 3 (3-cgru-bahdanau-reorder-seed2) failed",
     ]
     assert "optimizer.lr=-1: give a number above 0" in caplog.text
-    assert caplog.messages[-1].startswith("3 of 4 jobs failed")
+    assert caplog.messages[-1].startswith("3 jobs failed")
     assert ("completed" in done.stdout, "failed" in done.stdout) == (True, True)  # the table at the end
     again = call_script("train.py", *sweep, cwd=tmp_path)
     assert again.status == 2

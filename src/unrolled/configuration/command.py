@@ -17,9 +17,9 @@ import hydra
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, ListConfig, OmegaConf, open_dict
 
+from unrolled.configuration import failures
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.conf import CONF, import_from_here
-from unrolled.configuration.failures import JobsHere
 from unrolled.configuration.hints import check_words
 from unrolled.configuration.jobs import CALLED, RESOLVED, TRUSTED, Sweep, begin_here, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
@@ -47,8 +47,7 @@ LIBRARY_NOTICES = (
     ".*could not find the monitored key in the returned metrics.*",  # before the first validation
 )
 
-_jobs_here: list[JobsHere] = [JobsHere()]
-"""Those of the command that runs in this process."""
+log = logging.getLogger(__name__)
 
 
 def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], None]]:
@@ -70,17 +69,21 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                 if this_trial() is not None:
                     return carry_out(config)  # the study decides whether a mistake ends it
                 with status():
-                    return _jobs_here[-1].value_of(lambda: carry_out(config))
+                    return failures.current[-1].value_of(lambda: carry_out(config))
             _prepare_process(f"[{HydraConfig.get().job.num}] ")
             try:
                 return carry_out(config)  # the process that launched this one reports a mistake
             except Preempted:
                 os.kill(os.getpid(), signal.SIGUSR2)  # now for submitit, which requeues the job
                 raise
+            except Exception as problem:
+                if users_mistake(problem) is None and full_disk(problem) is None:
+                    log.exception("this job failed")  # its traceback does not leave this process
+                raise
 
         def main() -> None:
             begin_here()
-            _jobs_here[:] = [JobsHere()]
+            failures.current[:] = [failures.Jobs()]
             _prepare_process()
             with status():
                 doc = sys.modules[task.__module__].__doc__ or ""
@@ -103,7 +106,7 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                     except KeyboardInterrupt:
                         Sweep.say_how_to_continue()
                         raise
-                    _jobs_here[-1].conclude()
+                    failures.current[-1].conclude()
 
         return main
 

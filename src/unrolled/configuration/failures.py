@@ -1,78 +1,110 @@
-"""A job of a sweep that fails does not keep the later ones from being trained, once an earlier one has been."""
+"""A job of a sweep that fails does not keep the others from being trained, and from being shown in one table."""
 
 import logging
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.utils import JobReturn, JobStatus
 
+from unrolled.configuration.jobs import in_sweep
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.training.ranks import started_from_outside
 
 log = logging.getLogger(__name__)
 
-OF_A_JOB = {1, 2}
-"""Exit statuses of one of several processes of a job that mean an error or a mistake, and no signal."""
+Launch = Callable[[Sequence[Sequence[str]], int], Sequence[JobReturn]]
+
+ERROR, MISTAKE = 1, 2
+OF_A_JOB = (ERROR, MISTAKE)
+"""Exit statuses of one of several processes of a job that mean no signal."""
 
 
 @dataclass
-class JobsHere:
-    """Jobs of a sweep that the command trains in its own process, one after the other.
+class Jobs:
+    """Jobs of a sweep, and how many of them failed.
 
-    A mistake in the first job is probably one in all of them, so it ends the sweep at once. After a job that did not
-    fail, a mistake or an error is that job's own: it is reported, the sweep continues, and the command ends with the
-    status of the worst failure.
+    A mistake in the first job that this process trains is probably one in all of them, so it ends the sweep at once,
+    and so does a full disk. Any other mistake or error is that job's own: it is reported, the others are trained, and the
+    command ends with the status of the worst failure.
     """
 
     good: int = 0
-    """Jobs that did not fail."""
+    """Jobs that this process trained and that did not fail."""
     failed: int = 0
     status: int = 0
 
     def value_of(self, job: Callable[[], Any]) -> Any:
-        """What ``job`` returns; NaN if it failed and the sweep continues."""
+        """What ``job`` returns, in this process; NaN if it failed and the sweep continues."""
         try:
             returned = job()
         except (Exception, SystemExit) as problem:
-            if not self.good or _ends_a_sweep(problem):
+            if not in_sweep() or _ends_a_sweep(problem, first=not self.good):
                 raise
-            self.failed += 1
-            status = _report(problem)
-            self.status = 1 if 1 in (status, self.status) else status
+            self._failed(problem, HydraConfig.get())
             return math.nan
         self.good += 1
         return returned
 
+    def judge(self, returned: Sequence[JobReturn]) -> None:
+        """Report the jobs that failed, which then have the value NaN; if all did, Hydra raises the first's error."""
+        failed = [job for job in returned if job.status == JobStatus.FAILED]
+        if len(failed) == len(returned):
+            return
+        for job in failed:
+            assert job.hydra_cfg is not None
+            self._failed(job._return_value, job.hydra_cfg.hydra)
+            job.status, job.return_value = JobStatus.COMPLETED, math.nan
+
     def conclude(self) -> None:
         """Say how many jobs failed, and exit with the status of the worst failure. Otherwise nothing."""
         if self.failed:
-            log.error(
-                "%d of %d jobs failed, as reported above; the same command, with its sweep.dir, tries them again",
-                *(self.failed, self.failed + self.good),
-            )
+            jobs = "1 job" if self.failed == 1 else f"{self.failed} jobs"
+            log.error("%s failed, as reported above; the same command, with its sweep.dir, tries again", jobs)
             sys.exit(self.status)
 
+    def _failed(self, problem: BaseException, hydra: Any) -> None:
+        self.failed += 1
+        status = _report(problem, f"job {hydra.job.num} ({Path(hydra.runtime.output_dir).name})")
+        self.status = ERROR if ERROR in (status, self.status) else status
 
-def _ends_a_sweep(problem: BaseException) -> bool:
+
+current: list[Jobs] = [Jobs()]
+"""The jobs of the command that runs in this process."""
+
+
+def judged(launch: Launch) -> Launch:
+    """``launch`` of a launcher, but a job that failed has no value, instead of an error, if another did not fail."""
+
+    def launch_and_judge(job_overrides: Sequence[Sequence[str]], initial_job_idx: int) -> Sequence[JobReturn]:
+        returned = launch(job_overrides, initial_job_idx)
+        current[-1].judge(returned)
+        return returned
+
+    return launch_and_judge
+
+
+def _ends_a_sweep(problem: BaseException, *, first: bool) -> bool:
     """Whether later jobs would fail too, or could not begin together: one process of several that others started."""
+    if started_from_outside():
+        return True
     if isinstance(problem, SystemExit):
-        return problem.code not in OF_A_JOB or started_from_outside()
-    return full_disk(problem) is not None or started_from_outside()
+        return problem.code not in OF_A_JOB or (first and problem.code == MISTAKE)
+    return full_disk(problem) is not None or (first and users_mistake(problem) is not None)
 
 
-def _report(problem: BaseException) -> int:
+def _report(problem: BaseException, job: str) -> int:
     """Log one line for a mistake, a traceback for an error, and return the status of a command that ends with it."""
-    hydra = HydraConfig.get()
-    name = f"job {hydra.job.num} ({Path(hydra.runtime.output_dir).name})"
     if isinstance(problem, SystemExit):  # another process has reported why
-        log.error("%s failed; the sweep continues", name)
+        log.error("%s failed", job)
         return int(str(problem.code))
-    if (mistake := users_mistake(problem)) is not None:
-        log.error("%s failed, and the sweep continues: %s", name, mistake)
-        return 2
-    log.error("%s failed; the sweep continues", name, exc_info=problem)
-    return 1
+    mistake = users_mistake(problem)
+    if line := mistake or full_disk(problem):
+        log.error("%s failed: %s", job, line)
+    else:
+        log.error("%s failed", job, exc_info=problem)
+    return MISTAKE if mistake else ERROR

@@ -22,6 +22,7 @@ NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR}
 NOT_OURS |= {errno.ENOENT, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
 NO_CLASS = r"(?s)(?:Error locating target|Expected a callable target, got) '([^']*)'(?:.*full_key: (\S+))?"
 NO_NAME = "Config group override must be a string or a list"
+ONE_OF = "Only one of --run"  # how Hydra begins to say that two of its own flags exclude each other
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PLUGINS = {"joblib": "sweep", "submitit_slurm": "slurm", "submitit_local": "slurm"}  # Hydra's, and our extra for each
 
@@ -41,6 +42,8 @@ def users_mistake(problem: BaseException) -> str | None:
         return f"{f'{match[2]}.' if match[2] else ''}_target_: {match[1]}: name a class that can be imported"
     if isinstance(problem, ValueError) and str(problem).startswith(NO_NAME):
         return f"{' '.join(_not_named())}: a choice is a name, such as model=cgru"
+    if isinstance(problem, ValueError) and str(problem).startswith(ONE_OF):
+        return "-m, --cfg and --info exclude each other: give one of them"
     if isinstance(problem, HydraException | OmegaConfBaseException) and not isinstance(problem, InstantiationException):
         return _configuration_mistake(problem)
     return None
