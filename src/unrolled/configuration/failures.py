@@ -29,8 +29,8 @@ class Jobs:
     """Jobs of a sweep, and how many of them failed.
 
     A mistake in the first job that this process trains is probably one in all of them, so it ends the sweep at once,
-    and so does a full disk. Any other mistake or error is that job's own: it is reported, the others are trained, and the
-    command ends with the status of the worst failure.
+    and so does a full disk. Any other mistake or error is that job's own: it is reported, the others are trained, and
+    the command ends with the status of the worst failure.
     """
 
     good: int = 0
