@@ -5,8 +5,8 @@
     python benchmarks/house.py --suite
 
 Start-up is that of benchmarks/startup.py --against. --suite: the whole suite by pytest's own settings, its seconds and
-CPU seconds with those of all processes that it starts; then CPU seconds for each folder of tests/, one after the other,
-as one process each.
+CPU seconds with those of all processes that it starts; for each folder of tests/ the seconds that its tests took, all
+of pytest's workers together.
 """
 
 import argparse
@@ -14,9 +14,11 @@ import os
 import resource
 import subprocess
 import sys
+import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from xml.etree import ElementTree
 
 from startup import compare
 
@@ -43,29 +45,23 @@ def show_lines(before: Path) -> None:
     print(f"| all of `src/` | {then.total():,} | {now.total():,} |\n", flush=True)
 
 
-def spent(*arguments: str) -> tuple[float, float]:
-    """Seconds, and CPU seconds with those of all its processes, of pytest with these arguments."""
-
-    def used() -> float:
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    start, cpu = time.monotonic(), used()
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, "-m", "pytest", "-q", *arguments], cwd=ROOT, env=environment, check=False)
-    return time.monotonic() - start, used() - cpu
-
-
 def show_suite() -> None:
-    """The suite, and the folders of tests/ by CPU seconds."""
-    seconds, cpu = spent()
-    print(f"\nthe whole suite on {os.cpu_count()} cores: {seconds:.0f} s, {cpu:.0f} CPU seconds\n")
-    places = [path for path in sorted((ROOT / "tests").iterdir()) if path.is_dir() or path.name.startswith("test_")]
-    rows = {
-        path.name: spent("-n", "0", str(path))[1] for path in places if list(path.rglob("test_*.py")) or path.is_file()
-    }
-    print("\n| tests/ | CPU s |\n|---|---:|")
-    for name, used in sorted(rows.items(), key=lambda row: -row[1]):
+    """The suite, and the folders of tests/ by the time that their tests take."""
+    start, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        words = [sys.executable, "-m", "pytest", "-q", f"--junitxml={report}"]
+        subprocess.run(words, cwd=ROOT, env=os.environ | {"OMP_NUM_THREADS": "1"}, check=False)
+        tests = list(ElementTree.parse(report).iter("testcase"))
+    seconds, after = time.monotonic() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    print(f"\nthe whole suite on {os.cpu_count()} cores: {seconds:.0f} s, {cpu:.0f} CPU seconds, {len(tests)} tests\n")
+    took: Counter[str] = Counter()
+    for test in tests:
+        place = test.attrib["classname"] or test.attrib["name"]  # of a file that is skipped as a whole
+        took[place.split(".")[1]] += float(test.attrib["time"])
+    print("| tests/ | seconds |\n|---|---:|")
+    for name, used in took.most_common():
         print(f"| `{name}` | {used:.1f} |")
 
 

@@ -32,6 +32,7 @@ class Trainer:
     def __init__(self, folder, fit, best=None):
         self.strategy = SimpleNamespace(root_device=torch.device("cpu"))
         self.precision, self.world_size, self.is_global_zero = "32-true", 1, True
+        self.limit_test_batches = 1.0
         self.loggers, self.callbacks = [], [Speed()]
         self.global_step, self.current_epoch = 7, 2
         self.callback_metrics = {"val/loss": torch.tensor(2.5), "val/bleu": torch.tensor(torch.nan), "lr": 1}

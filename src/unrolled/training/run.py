@@ -70,6 +70,7 @@ def run(
     try:
         log_parameters(trainer.loggers, sum(parameter.numel() for parameter in module.parameters()))
         wake()
+        _check_test_share(trainer, data)
         with _told_of_options():
             trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
         results |= _training_facts(module, trainer)
@@ -122,6 +123,18 @@ def _told_of_options() -> Iterator[None]:
         if not theirs or all(frame.f_code.co_name != "setup_data" for frame in frames):
             raise
         raise UserError(f"trainer: Lightning says: {' '.join(str(problem).split())}") from problem
+
+
+def _check_test_share(trainer: lightning.Trainer, data: DataModule) -> None:
+    """UserError: a share of the test set that is no batch, which Lightning would refuse only after training."""
+    share = trainer.limit_test_batches
+    if isinstance(share, float) and share < 1:
+        batches = len(data.test_dataloader()) // trainer.world_size
+        if int(share * batches) < 1:
+            raise UserError(
+                f"trainer.limit_test_batches={share}: the test set has only {batches} batches, of which that is none; "
+                "give a whole number of batches, or 1.0 for all"
+            )
 
 
 def _start(folder: Path, module: Objective) -> Path | None:
