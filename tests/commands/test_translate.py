@@ -51,6 +51,12 @@ def test_an_ensemble_may_mix_decoders_and_attentions_but_not_target_vocabularies
     mixed = call_script("translate.py", f"run=['{folder}',other]", cwd=elsewhere, text=source)
     assert mixed.status == 0, mixed.stderr
     assert len(mixed.stdout.splitlines()) == 11
+    train(elsewhere, "model=encoder_decoder", "attention=none", *fast, folder="without")
+    refused = call_script("translate.py", f"run=['{folder}',without]", "weights=w.npz", cwd=elsewhere, text=source)
+    assert (refused.status, refused.stdout) == (2, "")
+    assert "weights=w.npz: this run has no attention" in refused.stderr
+    evaluated = call_script("evaluate.py", f"run=['{folder}',without]", cwd=elsewhere).stdout
+    assert ("bleu" in evaluated, "attention_entropy" in evaluated) == (True, False)
     scores = {}
     for run in (str(folder), "other", f"['{folder}',other]"):
         scores[run] = float(call_script("score.py", f"run={run}", *pair(trained), cwd=elsewhere).stdout.split()[0])

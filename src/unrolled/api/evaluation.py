@@ -31,11 +31,8 @@ def evaluated(translator: TrainedTranslator, first: str, config: DictConfig) -> 
     text = text_of(first)
     sources, references = text.sources(config.split), text.references(config.split)
     shown = shown_lines(config.pictures, len(sources))
-    if shown and not translator.cut_alike:
-        raise UserError(
-            f"pictures={config.pictures}: these runs tokenize the source differently, so their attention cannot be "
-            "averaged; omit pictures"
-        )
+    if shown:
+        translator.check_attention(f"pictures={config.pictures}")
     hypotheses = translator.translate(sources)
     scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}
     scores = translation_scores(hypotheses, references, **scoring)

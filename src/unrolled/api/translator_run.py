@@ -105,7 +105,7 @@ class TranslatorRun(TrainedRun):
             )
             for line, nbest in zip(lines, outputs, strict=True)
         ]
-        if not (attention and lists and self._attends and self.translator.cut_alike):
+        if not (attention and lists and self.translator.attends and self.translator.cut_alike):
             return lists
         looked = iter(self.attending([best for nbest in lists for best in nbest]))
         return [Records(replace(best, attention=next(looked)) for best in nbest) for nbest in lists]
@@ -128,7 +128,7 @@ class TranslatorRun(TrainedRun):
 
     def attend(self, sentences: Text, targets: Text | None = None) -> Any:
         """See `TrainedRun.attend`."""
-        if not self._attends:
+        if not self.translator.attends:
             raise self._not_mine("has no attention: its decoder reads the source as a whole")
         if targets is None:
             lines = texts(sentences)
@@ -181,10 +181,6 @@ class TranslatorRun(TrainedRun):
         """The settings of evaluate.py: those of this run, ``options`` and ``more``."""
         given = [option for option in self._given if option.partition(".")[0].partition("=")[0] not in NOT_OF_EVALUATE]
         return composed("evaluate", [*given, *known(options, OF_EVALUATE, "evaluate"), *options_of(more)])
-
-    @property
-    def _attends(self) -> bool:
-        return all(member.model.attention is not None for member in self.translator.members)
 
     def _pairs(self, sentences: Text, targets: Text) -> tuple[list[str], list[str]]:
         same_kind(sentences, targets)

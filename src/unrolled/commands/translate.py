@@ -33,6 +33,9 @@ log = logging.getLogger("translate")
 def main(config: DictConfig) -> None:
     check_choice("longer", config.longer, CHOICES)
     run, done = TranslatorRun(config).ready(), 0
+    for option in ("alignments", "weights"):
+        if config[option]:
+            run.translator.check_attention(f"{option}={config[option]}")
     with ExitStack() as files:
         links = config.alignments and files.enter_context(Path(config.alignments).open("w", encoding="utf-8"))
         weights = config.weights and files.enter_context(MatrixFile(Path(config.weights)))

@@ -63,9 +63,25 @@ class TrainedTranslator:
         return models[0] if len(models) == 1 else Ensemble(models, self.mean)
 
     @property
+    def attends(self) -> bool:
+        """Whether all members have attention."""
+        return all(member.model.attention is not None for member in self.members)
+
+    @property
     def cut_alike(self) -> bool:
         """Whether all members read the same pieces of a source, so that their attention can be averaged."""
         return len({member.source_tokenizer.sha256 for member in self.members}) == 1
+
+    def check_attention(self, option: str) -> None:
+        """UserError, naming the ``option`` that needs weights, if members have no attention or no pieces in common."""
+        name = option.partition("=")[0]
+        if not self.attends:
+            raise UserError(f"{option}: this run has no attention; omit {name}")
+        if not self.cut_alike:
+            raise UserError(
+                f"{option}: these runs tokenize the source differently, so their attention cannot be averaged; omit "
+                f"{name}"
+            )
 
     def _input(self, batch: Batch, sources: Sequence[str]) -> Batch | Shared:
         """``batch``, which has the first member's ids, in the form that ``generator`` reads."""
@@ -152,12 +168,12 @@ class TrainedTranslator:
     def attention_figures(
         self, sources: Sequence[str], targets: Sequence[str], gold: Sequence[tuple[Links, Links]] | None
     ) -> dict[str, float]:
-        """Figures on the attention under forced decoding, see `AttentionCounts.figures`; none without attention.
+        """Figures on the attention under forced decoding, see `AttentionCounts.figures`.
 
-        Nor for members that cut the source differently.
+        None if a member has no attention, or if they cut the source differently.
         """
         counts = AttentionCounts()
-        if all(member.model.attention is None for member in self.members) or not self.cut_alike:
+        if not (self.attends and self.cut_alike):
             return {}
         for pair, known in zip(self.attend(sources, targets), gold or repeat(None), strict=False):
             counts.add(pair.weights.numpy(), pair.source_words, pair.target_words, known)
