@@ -30,14 +30,18 @@ def called(command: str) -> str:
     return f"{AS_MODULE if str(program).startswith(AS_MODULE) else INSTALLED} {command}"
 
 
+def closest(word: str, choices: Collection[str], cutoff: float = CLOSE) -> str | None:
+    """The choice spelt most like ``word``; None if no similarity, at most 1, reaches ``cutoff``."""
+    return next(iter(get_close_matches(word, choices, n=1, cutoff=cutoff)), None)
+
+
 def nearest(word: str, choices: Collection[str], otherwise: str = "there are") -> str:
     """The end of a message that says what ``word`` may have meant, compared as a whole or, as in a_size, in parts.
 
     If nothing is near, it lists all ``choices`` after ``otherwise``.
     """
-    close = get_close_matches(word, choices, n=1, cutoff=CLOSE)
-    if close:
-        return f"; did you mean {close[0]}?"
+    if close := closest(word, choices):
+        return f"; did you mean {close}?"
     choices = [choice for choice in choices if not choice.startswith("_")]
     alike = {
         choice: max(SequenceMatcher(None, word, part).ratio() for part in re.split(r"[_.]", choice))

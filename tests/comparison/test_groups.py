@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from support.handmade_runs import TEXTS, nested, run, write_run
 
 from unrolled.comparison.groups import BLEU, MEASURES, PERPLEXITY, compare
-from unrolled.comparison.options import title, varied
 from unrolled.comparison.report import notices
+from unrolled.comparison.varied_options import title, varied
 from unrolled.errors import UserError
 from unrolled.runs.folder import Run, find_runs, flattened, read_run
 

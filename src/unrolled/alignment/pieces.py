@@ -7,9 +7,7 @@ import numpy.typing as npt
 
 from unrolled.alignment.links import Links
 from unrolled.text.tokenizer import Tokenizer
-
-WORD_BEGINS = "\u2581"
-"""SentencePiece's mark at the beginning of a word."""
+from unrolled.text.tokens import SPACE
 
 
 def word_index(pieces: Sequence[str], *, specials: Sequence[str] = ("<s>", "</s>", "<pad>")) -> list[int]:
@@ -18,18 +16,18 @@ def word_index(pieces: Sequence[str], *, specials: Sequence[str] = ("<s>", "</s>
     SentencePiece marks where a word begins, including the first; without any mark every piece is a word. A lone mark
     belongs to the word that it begins, a piece of several words to its first.
     """
-    marked = any(WORD_BEGINS in piece for piece in pieces)
+    marked = any(SPACE in piece for piece in pieces)
     index, word, begins = [], -1, True
     for piece in pieces:
         if piece in specials:
             index.append(-1)
             continue
-        begins = begins or not marked or piece.startswith(WORD_BEGINS)
-        words = piece.replace(WORD_BEGINS, " ").split()
+        begins = begins or not marked or piece.startswith(SPACE)
+        words = piece.replace(SPACE, " ").split()
         index.append(word + begins)
         if words:
             word += begins + len(words) - 1
-            begins = piece.endswith(WORD_BEGINS)
+            begins = piece.endswith(SPACE)
     return [number if number <= word else -1 for number in index]  # a mark at the end begins no word
 
 

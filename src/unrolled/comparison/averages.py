@@ -7,7 +7,7 @@ from statistics import fmean, stdev
 from typing import Any
 
 from unrolled.comparison.groups import MEASURES, Measure, Spread
-from unrolled.comparison.options import CHOICE, identity, shown, title, value_of, varied
+from unrolled.comparison.varied_options import CHOICE, identity, shown, title, value_of, varied
 from unrolled.data.corpus import CorpusText
 from unrolled.errors import UserError, nearest
 from unrolled.metrics.error_rates import Errors, errors_of_lines

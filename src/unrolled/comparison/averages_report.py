@@ -8,9 +8,9 @@ from unrolled.comparison import tables
 from unrolled.comparison.averages import Averages, System
 from unrolled.comparison.document import Block, Heading, Paragraph, Table, fragment, html, markdown
 from unrolled.comparison.groups import Measure, Spread
-from unrolled.comparison.options import ABSENT
 from unrolled.comparison.report import TITLE, Written, as_text
 from unrolled.comparison.tables import Pairs, Rows
+from unrolled.comparison.varied_options import ABSENT
 from unrolled.files import write_text
 
 ABOUT = (

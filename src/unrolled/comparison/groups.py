@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from unrolled.comparison.options import CHOICE, TARGET, identity, shown, title, value_of, varied
+from unrolled.comparison.varied_options import CHOICE, TARGET, identity, shown, title, value_of, varied
 from unrolled.errors import UserError
 from unrolled.runs.folder import Run
 

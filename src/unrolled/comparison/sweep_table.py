@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from unrolled.comparison.groups import MEASURES
-from unrolled.comparison.options import ABSENT, shown, title, value_of, varied
+from unrolled.comparison.varied_options import ABSENT, shown, title, value_of, varied
 from unrolled.runs.folder import Run
 from unrolled.text.table import table
 

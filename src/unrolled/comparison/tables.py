@@ -9,8 +9,8 @@ from typing import Any
 from unrolled.comparison.budgets import CLOCKS, Equal
 from unrolled.comparison.document import Table
 from unrolled.comparison.groups import MEASURES, Comparison, Group, Measure
-from unrolled.comparison.options import ABSENT
 from unrolled.comparison.translated import Sentence
+from unrolled.comparison.varied_options import ABSENT
 from unrolled.metrics.bands import Band
 from unrolled.metrics.interaction import Interaction
 from unrolled.metrics.seed_significance import SystemDifference

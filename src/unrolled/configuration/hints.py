@@ -3,13 +3,12 @@
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any
 
 from hydra._internal.utils import get_args_parser
 from omegaconf import DictConfig, OmegaConf
 
-from unrolled.errors import UserError, nearest
+from unrolled.errors import UserError, closest, nearest
 
 SIZES = ("model.hidden_size", "model.encoder_size", "model.decoder_size")
 DROPOUT = ("model.dropout", "model.embedding_dropout", "model.annotation_dropout", "model.readout_dropout")
@@ -142,8 +141,8 @@ def _no_option(command: str, reads: bool, word: str, following: str = "") -> str
     if reads and os.path.isfile(word):
         return f"options are name=value; a text comes from standard input: < {word}"
     choices = {choice: group for group, offered in groups.items() for choice in offered}
-    if close := get_close_matches(word, choices, n=1, cutoff=0.7):
-        return f"options are name=value; did you mean {choices[close[0]]}={close[0]}?"
+    if close := closest(word, choices, cutoff=0.7):
+        return f"options are name=value; did you mean {choices[close]}={close}?"
     return "options are name=value; --help lists them"
 
 

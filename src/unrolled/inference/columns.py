@@ -5,8 +5,8 @@ from typing import NamedTuple, Protocol
 
 from unrolled.inference.scored_pieces import Pieces
 from unrolled.metrics.text_likelihood import unknown_words
-from unrolled.text.tokenizer import SPACE, Tokenizer
-from unrolled.text.tokens import SPECIALS, UNK
+from unrolled.text.tokenizer import Tokenizer
+from unrolled.text.tokens import SPACE, SPECIALS, UNK
 
 
 class Column(NamedTuple):

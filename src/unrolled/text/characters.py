@@ -19,13 +19,12 @@ from unrolled.errors import POSITIVE_WHOLE, UserError, check, check_choice
 from unrolled.files import write_bytes
 from unrolled.text.lines import read_lines
 from unrolled.text.tokenizer import SIZES, Tokenizer
-from unrolled.text.tokens import SILENT, SPECIALS, UNK, WORD, split_words
+from unrolled.text.tokens import SILENT, SPACE, SPECIALS, UNK, WORD, split_words
 
 UNITS = {"grapheme": regex.compile(r"\X"), "codepoint": regex.compile(r"(?s:.)")}
 """What counts as one character: what a reader sees as one (Unicode Standard Annex 29), or a code point."""
 FORMS: dict[str, Literal["NFC", "NFD"] | None] = {"nfc": "NFC", "nfd": "NFD", "identity": None}
 """Unicode's normal forms: letters with their marks as one code point where there is one, or always separate."""
-SPACE = "\u2581"
 """How pieces show a space, as SentencePiece does."""
 REPLACEMENT = "\ufffd"
 """Unicode's own character for an unknown one."""

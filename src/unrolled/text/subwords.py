@@ -11,8 +11,8 @@ from typing_extensions import override
 from unrolled.errors import UserError
 from unrolled.files import write_bytes
 from unrolled.text.lines import read_lines
-from unrolled.text.tokenizer import LONG_WORD, SPACE, WordTokenizer
-from unrolled.text.tokens import SILENT, SPECIALS, split_words
+from unrolled.text.tokenizer import LONG_WORD, WordTokenizer
+from unrolled.text.tokens import SILENT, SPACE, SPECIALS, split_words
 
 JOINER = "@@"
 END = "</w>"  # of a word, in the codes

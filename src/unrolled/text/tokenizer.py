@@ -18,7 +18,7 @@ from typing import Protocol
 from unrolled.errors import POSITIVE_WHOLE, Numbers, UserError, check, check_choice
 from unrolled.files import reading, write_bytes
 from unrolled.text.lines import count_lines, read_lines
-from unrolled.text.tokens import BOS, EOS, PAD, SILENT, SPECIALS, UNK, WORD
+from unrolled.text.tokens import BOS, EOS, PAD, SILENT, SPACE, SPECIALS, UNK, WORD
 
 log = logging.getLogger(__name__)
 
@@ -30,9 +30,6 @@ SAMPLE = 1_000_000  # lines of a file that SentencePiece is trained on; it holds
 
 
 SIZES = Numbers(least=len(SPECIALS) + 1, most=10**7, whole=True)  # <pad>, <s>, </s> and <unk> alone are no vocabulary
-
-
-SPACE = "\u2581"  # how SentencePiece writes a space
 
 
 LONG_LINE = 10_000  # characters from which on a line is encoded in parts

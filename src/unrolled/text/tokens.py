@@ -14,6 +14,9 @@ SILENT = (PAD, BOS, EOS)  # never part of decoded text
 LONGEST = 10_000  # tokens of a sentence, outside training text: the attention to another that long takes 400 MB
 
 
+SPACE = "\u2581"  # how pieces show a space, or where a word begins
+
+
 WORD = re.compile(r"[^ \t\r\f\v]+")  # ASCII white space separates words, as in Pharaoh alignments
 
 
