@@ -170,7 +170,7 @@ def start_seconds(run: Callable[[tuple[Any, ...]], object], several: list[tuple[
 
 
 def cpu_seconds() -> float:
-    """Of this process and of the compilers that it has started."""
+    """The CPU seconds of this process and of the compilers that it has started."""
     return sum(os.times()[:4])
 
 

@@ -46,7 +46,7 @@ class Peer(ABC):
 
     @property
     def name(self) -> str:
-        """Of its rows."""
+        """The name in its rows."""
         return self.toolkit
 
     def options(self) -> dict[str, Any]:
@@ -55,7 +55,7 @@ class Peer(ABC):
 
     @abstractmethod
     def operations(self, batch: Batch) -> int:
-        """Of a training step, as operations.py counts them."""
+        """The operations of a training step, as operations.py counts them."""
 
     def step(self, batch: Batch) -> float:
         """Seconds of one training step."""
@@ -105,7 +105,7 @@ class JoeyNMT(Peer):
         return self._ask({"source": sources, "beam": beam, "length": length})["seconds"]
 
     def operations(self, batch: Batch) -> int:
-        """Of a training step.
+        """The operations of a training step.
 
         Forward: encoder 2 N_s (E + H) 3H twice; keys 2 N_s 2H D, s_0 2 B 2H D; GRU with the last attention vector fed
         in 2 N_t (E + 2D) 3D; query 2 N_t D D, energies and context 2 N_st (D + 2H); attention vector 2 N_t (D + 2H) D;
@@ -135,7 +135,7 @@ class NmtPyTorch(Peer):
         return {"keys_once": self._keys_once}
 
     def operations(self, batch: Batch) -> int:
-        """Of a training step; keys once, as the equations need them.
+        """The operations of a training step; keys once, as the equations need them.
 
         Forward: encoder 2 N_s (E + H) 3H twice; keys 2 N_s 2H 2H, s_0 2 B 2H D; GRUs 2 N_t (E + D) 3D and 2 N_t 2D 3D;
         query 2 N_t D 2H, energies and context 2 N_st 4H, the context made as wide as the state 2 N_t 2H D; readout
@@ -163,7 +163,7 @@ def peers(
 
 
 def sizes(model: Translator) -> dict[str, int]:
-    """Of our model."""
+    """The sizes of our model."""
     embedding: nn.Embedding = model.target_embedding
     initial = model.decoder.initial
     return {

@@ -50,7 +50,7 @@ class Tuned(NamedTuple):
     rate: float = 2e-3
     dropout: float = 0.1
     sentences: int = 36
-    """Of a batch; 36 make as many updates an epoch as ours."""
+    """Sentences of a batch; 36 make as many updates an epoch as ours."""
 
 
 class Validation(NamedTuple):
@@ -71,7 +71,7 @@ class Contestant(Protocol):
         """Those that have ended, in their order."""
 
     def test_bleu(self) -> float:
-        """Of the best validation's weights, once the training has ended."""
+        """The test BLEU of the best validation's weights, once the training has ended."""
 
 
 class Unrolled:
@@ -253,7 +253,7 @@ def train(contestant: Contestant, folder: Path, seconds: float) -> Iterator[dict
 
 
 def cpu_seconds(process: int) -> float:
-    """Of the process and of its children (Linux)."""
+    """The CPU seconds of the process and of its children (Linux)."""
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
         children = Path(f"/proc/{process}/task/{process}/children").read_text().split()

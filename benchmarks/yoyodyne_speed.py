@@ -1,4 +1,4 @@
-"""Training speed of small transducers beside yoyodyne's (https://pypi.org/project/yoyodyne), in words per CPU second.
+"""Training speed of our small transducers and yoyodyne's (https://pypi.org/project/yoyodyne), in words per CPU second.
 
     OMP_NUM_THREADS=1 python benchmarks/yoyodyne_speed.py --data-root DIR --language ady
     OMP_NUM_THREADS=1 python benchmarks/yoyodyne_speed.py --data-root DIR --language gre --seconds 40

@@ -149,13 +149,17 @@ HABITS = {
     r"\b(go|goes|gone|going) on with\b|\bgoes on\b": "resume, continue",
     r"\bstands?\b": "is, has",
     r"\bbeside\b": "with, next to, besides",
+    r'"""of\b': "the size of, the seed of: a docstring says what it is",
 }
 TEXTS = [
-    *(path for path in SOURCES if "unrolled" in path.parts),
+    *(path for path in SOURCES if {"unrolled", "hydra_plugins"} & set(path.relative_to(ROOT / "src").parts)),
     *sorted((ROOT / "src").rglob("*.js")),
     *sorted((ROOT / "conf").rglob("*.yaml")),
+    *sorted((ROOT / "benchmarks").glob("*.py")),
+    *(path for path in sorted((ROOT / "examples").rglob("*")) if path.suffix in {".py", ".md", ".yaml", ".toml"}),
     *sorted((ROOT / "docs").glob("*.md")),
     ROOT / "README.md",
+    ROOT / "CHANGELOG.md",
 ]
 
 

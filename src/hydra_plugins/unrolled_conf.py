@@ -13,7 +13,7 @@ class FurtherConf(SearchPathPlugin):
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
         """After the command's own."""
         conf: Any = sys.modules.get("unrolled.configuration.conf")
-        further = getattr(conf, "further", None)  # an earlier version beside this one, as in a benchmark, has none
+        further = getattr(conf, "further", None)  # an earlier version next to this one, as in a benchmark, has none
         if further is not None and any(source.path == str(conf.CONF) for source in search_path.get_path()):
             for provider, folder in further():
                 search_path.append(provider, f"file://{folder}")

@@ -44,7 +44,7 @@ def nearest(word: str, choices: Collection[str], otherwise: str = "there are") -
         return f"; did you mean {close}?"
     choices = [choice for choice in choices if not choice.startswith("_")]
     alike = {
-        choice: max(SequenceMatcher(None, word, part).ratio() for part in re.split(r"[_.]", choice))
+        choice: max(SequenceMatcher(None, word, segment).ratio() for segment in re.split(r"[_.]", choice))
         for choice in choices
     }
     best = max(alike.values(), default=0.0)

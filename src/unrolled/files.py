@@ -145,7 +145,7 @@ KINDS |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 
 
 def check_regular(path: Path) -> None:
-    """UserError if ``path`` exists and is no file: reading a pipe could wait for ever."""
+    """UserError if ``path`` exists and is no file: reading a pipe could wait forever."""
     try:
         mode = path.stat().st_mode
     except OSError:  # missing: whoever needs it says so

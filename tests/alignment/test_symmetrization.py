@@ -47,13 +47,13 @@ def test_intersection_and_union_do_not_mind_which_side_is_the_source(directions)
 
 
 @given(DIRECTIONS)
-def test_grow_diag_stops_where_no_link_beside_another_has_a_word_without_links(directions):
+def test_grow_diag_stops_where_no_link_next_to_another_has_a_word_without_links(directions):
     forward, backward = directions
     links = grow_diag(forward, backward)
     sources, targets = {i for i, _ in links}, {j for _, j in links}
     for i, j in (forward | backward) - links:
-        beside = any(max(abs(i - other_i), abs(j - other_j)) == 1 for other_i, other_j in links)
-        assert not beside or (i in sources and j in targets)
+        adjacent = any(max(abs(i - other_i), abs(j - other_j)) == 1 for other_i, other_j in links)
+        assert not adjacent or (i in sources and j in targets)
 
 
 @given(DIRECTIONS)
@@ -92,11 +92,11 @@ def test_an_example_by_hand():
 
       0 1 2 3 4
     0 X b . . .     0-0 is in both. Its neighbour 0-1 joins: target word 1 has none yet.
-    1 . f . . .     1-1 is beside 0-0 too; target word 1 has a link by now, but source word 1 has none: it joins.
-    2 . . f . .     2-2 is beside 1-1, with two words without links: it joins.
-    3 . . . . f     3-4 is beside nothing; neither word has a link: it comes last.
+    1 . f . . .     1-1 is next to 0-0 too; target word 1 has a link by now, but source word 1 has none: it joins.
+    2 . . f . .     2-2 is next to 1-1, with two words without links: it joins.
+    3 . . . . f     3-4 is next to nothing; neither word has a link: it comes last.
     4 . . . b .     4-3 likewise.
-    5 . . . . b     5-4 is not beside 2-2 and not in time: target word 4 has got 3-4 of the forward direction.
+    5 . . . . b     5-4 is not next to 2-2 and not in time: target word 4 has got 3-4 of the forward direction.
     """
     forward, backward = {(0, 0), (1, 1), (2, 2), (3, 4)}, {(0, 0), (0, 1), (4, 3), (5, 4)}
     assert grow_diag(forward, backward) == {(0, 0), (0, 1), (1, 1), (2, 2)}
@@ -108,9 +108,9 @@ def test_an_example_by_hand():
 @pytest.mark.parametrize(
     ("both", "others", "joins"),
     [
-        # either could be first at target word 1: the one straight beside 1-0 comes before the one across
+        # either could be first at target word 1: the one straight next to 1-0 comes before the one across
         ({(1, 0), (1, 2), (0, 3)}, {(0, 1), (1, 1)}, {(1, 1)}),
-        # straight beside 1-1, by target word: 1-0 and then, across, 2-0, whose source word has none
+        # straight next to 1-1, by target word: 1-0 and then, across, 2-0, whose source word has none
         ({(1, 1)}, {(1, 0), (2, 0)}, {(1, 0), (2, 0)}),
         # 0-0 is visited before 2-2, and its neighbour takes target word 1
         ({(0, 0), (2, 2)}, {(0, 1), (2, 1)}, {(0, 1)}),
@@ -118,7 +118,7 @@ def test_an_example_by_hand():
         ({(2, 0), (0, 2)}, {(1, 0), (1, 2)}, {(1, 0)}),
         # 1-1 joins from 0-0 and is visited itself before 3-3, so that 2-1 takes source word 2 before 2-3 can
         ({(0, 0), (3, 3)}, {(1, 1), (2, 1), (2, 3)}, {(1, 1), (2, 1)}),
-        # 0-1 joins from 0-2, but its turn in this round is over: 1-3 takes source word 1 before 1-0 beside 0-1 can
+        # 0-1 joins from 0-2, but its turn in this round is over: 1-3 takes source word 1 before 1-0 next to 0-1 can
         ({(5, 0), (0, 2), (2, 3)}, {(0, 1), (1, 0), (1, 3)}, {(0, 1), (1, 3)}),
     ],
 )
@@ -130,7 +130,7 @@ def test_links_join_in_moses_order(both, others, joins):
 @pytest.mark.parametrize(
     ("both", "others", "joins"),
     [
-        # a neighbour straight beside a link is tried before one across, and so both join
+        # a neighbour straight next to a link is tried before one across, and so both join
         ({(2, 3)}, {(1, 2), (1, 3)}, {(1, 2), (1, 3)}),
         ({(2, 1)}, {(1, 0), (1, 1)}, {(1, 0), (1, 1)}),
         ({(0, 2)}, {(1, 1), (1, 2)}, {(1, 1), (1, 2)}),

@@ -102,7 +102,7 @@ def test_a_guided_run_aligns_better(tmp_path):
 def test_links_found_by_the_aligner_are_cached(text, tmp_path):
     without = [option for option in text if "_alignment" not in option]
     train(tmp_path, *without, "alignment=guide", "alignment.source=auto")
-    assert "test/aer" not in results(tmp_path / "run")  # nobody knows the links of the test text
+    assert "test/aer" not in results(tmp_path / "run")  # the links of the test text are not known
     assert results(tmp_path / "run")["test/attention_entropy"] > 0
     (links,) = (tmp_path / "cache" / "alignments").glob("*/links.talp")
     assert len(links.read_text().splitlines()) == len(SENTENCES)

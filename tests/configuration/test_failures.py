@@ -1,4 +1,4 @@
-"""Which failures of a job end a sweep, and the status of a sweep that has gone on."""
+"""Which failures of a job end a sweep, and the status of a sweep that has continued."""
 
 import errno
 import math

@@ -1,4 +1,4 @@
-"""A study whose jobs are functions: what is asked, told and gone on with."""
+"""A study whose jobs are functions: what is asked and told, and how it is resumed."""
 
 import errno
 import math

@@ -36,8 +36,8 @@ def same(expected: str, printed: str, figures: re.Pattern[str] = NUMBER) -> bool
 def replay(transcript: list[tuple[str, str]], folder: Path, shell: Path, smaller: Mapping[str, str]) -> int:
     """Run the commands in ``folder``, one after the other in one shell; the test fails where one prints something else.
 
-    smaller: parts of commands, and what stands for them here, as it takes less time; each must occur. Returns the
-    number of commands.
+    smaller: parts of commands, and what replaces them here to take less time; each must occur. Returns the number of
+    commands.
     """
     lines = []
     for command, _ in transcript:

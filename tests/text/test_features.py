@@ -1,4 +1,4 @@
-"""Features beside letters: tokens of their own, whatever they are called."""
+"""Features next to letters: tokens of their own, whatever they are called."""
 
 import pytest
 from hypothesis import given

@@ -1,1 +1,1 @@
-"""An attention of one's own for unrolled."""
+"""An example of an attention for unrolled in a package of its own."""

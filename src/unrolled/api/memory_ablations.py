@@ -93,7 +93,7 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
 def shown(rows: Sequence[dict[str, Any]]) -> str:
     """A table for each figure: a line for each group of lengths, a column for each memory."""
     by_place = {(row["source_words"], row["memory"]): row for row in rows}
-    lengths, memories = (list(dict.fromkeys(place[part] for place in by_place)) for part in (0, 1))
+    lengths, memories = (list(dict.fromkeys(place[axis] for place in by_place)) for axis in (0, 1))
     tables = []
     for figure, title in TITLES.items():
         if figure not in rows[0]:

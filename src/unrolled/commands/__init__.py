@@ -1,4 +1,4 @@
-"""The commands, one file and one screen each. `python src/train.py` is the door to `train`, and so on."""
+"""The commands, one file and one screen each; `python src/train.py` is the door to `train`. Knows every room."""
 
 import os
 import sys

@@ -87,7 +87,7 @@ def p_value(pairs: Pairs, label: str, kind: str, metric: str | None = None) -> f
 def tests(pairs: Pairs) -> Table:
     """A row per pair of runs."""
     names = [SCORED[metric.removeprefix("test/")] for metric in metrics_of(pairs)]
-    head = ["group", "seed", *(part for name in names for part in (name, "difference", *P_VALUES.values()))]
+    head = ["group", "seed", *(column for name in names for column in (name, "difference", *P_VALUES.values()))]
     rows = []
     for label, seeds in pairs.items():
         for seed, scores in seeds.items():

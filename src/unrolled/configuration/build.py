@@ -89,11 +89,11 @@ def build_subject(config: DictConfig) -> Subject:
     return Subject(_without_sizes(config, "model"), _without_sizes(config, "attention"))
 
 
-def _without_sizes(config: DictConfig, part: str) -> Any:
+def _without_sizes(config: DictConfig, name: str) -> Any:
     """The model or attention of ``config``, without the sizes that only data and model know; None for none."""
-    node = config[part]
+    node = config[name]
     if "_target_" in node and not node.get("_partial_"):
-        raise UserError(f"{part}: its configuration must contain the line _partial_: true")
+        raise UserError(f"{name}: its configuration must contain the line _partial_: true")
     return instantiate(node) or None
 
 

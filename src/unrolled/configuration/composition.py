@@ -56,7 +56,7 @@ def _written(value: Any) -> str:
 
 
 def known(options: Sequence[str], names: Sequence[str], where: str) -> list[str]:
-    """The ``options``. UserError: one whose first word is not among ``names``, as it would have no effect there."""
+    """The ``options``. UserError: an option whose first word is not among ``names``, and so has no effect there."""
     for option in options:
         name = str(option).lstrip("+~").partition("=")[0]
         if name.partition(".")[0].partition("/")[0].partition("@")[0] not in names:

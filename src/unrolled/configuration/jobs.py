@@ -179,7 +179,7 @@ WITHIN["sub_dir"] = [*WITHIN["version"], "version"]
 def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
     """The configuration of a run, writing in ``folder``, wherever the run was before, and in this command's ``cache``.
 
-    UserError: one that would write anywhere else.
+    UserError: a configuration that would write anywhere else.
     """
     if not (isinstance(run.get("run_folder"), str) and run.run_folder):
         raise UserError(f"{folder}/config.yaml: run_folder is missing; restore the run's own file")

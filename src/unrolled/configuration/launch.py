@@ -41,7 +41,7 @@ class Ended(NamedTuple):
     """How the requested training ended."""
 
     config: DictConfig
-    """Of the run that was trained, wherever it came from."""
+    """The configuration of the run that was trained, wherever it came from."""
     results: dict[str, Any]
     """What results.json holds."""
     already: bool = False

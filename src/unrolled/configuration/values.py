@@ -51,7 +51,7 @@ GROUPS += ["callbacks", "search", "validation_search", "logger", "trainer"]
 def read_config(run: str | None) -> DictConfig:
     """The configuration of the run folder ``run``, which may name only what `slots` offers.
 
-    UserError: no run folder, no sound configuration, one that names anything else.
+    UserError: no run folder, no sound configuration, a configuration that names anything else.
     """
     text, config = _read(run)
     check_slots(config, f"{run}/{CONFIG}")

@@ -14,7 +14,7 @@ from unrolled.models.decoder import CGRUDecoder
 BATCH, LENGTH, STEPS, WORDS = 16, 20, 20, 500
 ROUNDS = 3
 SIZE = 64
-"""Of Bahdanau attention, if compared with an attention without a size."""
+"""The size of Bahdanau attention, if compared with an attention without a size."""
 
 
 class Cost(NamedTuple):

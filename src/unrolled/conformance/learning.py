@@ -45,8 +45,8 @@ def _attention_gradients(subject: Subject) -> None:
             for query in queries:
                 context, weights, state = attention.step(query, prepared, state)
                 outputs += [context, weights[valid]]
-            memory = [part[valid] if part.shape[:2] == valid.shape else part for part in leaves(state)]
-            return (*outputs, *(part for part in memory if part.is_floating_point()))
+            memory = [tensor[valid] if tensor.shape[:2] == valid.shape else tensor for tensor in leaves(state)]
+            return (*outputs, *(tensor for tensor in memory if tensor.is_floating_point()))
 
         queries = [normal(len(lengths), size, seed=19 + step) for step in range(steps)]
         annotations = normal(len(lengths), max(lengths), size)
@@ -155,9 +155,9 @@ class _Option(NamedTuple):
 
 
 def _options(subject: Subject) -> Iterator[_Option]:
-    for part in ("attention", "model"):
-        build = getattr(subject, part)
-        yield from () if build is None else _within((part,), build)
+    for name in ("attention", "model"):
+        build = getattr(subject, name)
+        yield from () if build is None else _within((name,), build)
 
 
 def _within(way: tuple[str, ...], build: "partial[Any]") -> Iterator[_Option]:
@@ -193,12 +193,12 @@ def _changes(other: Subject, plain: dict[float, list[Tensor]]) -> bool | None:
 
 
 def _with(subject: Subject, option: _Option, other: Any) -> Subject:
-    part, *way = option.way
-    return replace(subject, **{part: _set(getattr(subject, part), way, other)})
+    name, *way = option.way
+    return replace(subject, **{name: _set(getattr(subject, name), way, other)})
 
 
 def _set(build: "partial[Any]", way: list[str], other: Any) -> "partial[Any]":
-    """``build`` with ``other`` for its option; of one that `Subject` makes small, as much more or less."""
+    """``build`` with ``other`` for its option; if `Subject` gives a small value, that value plus or minus 1 instead."""
     name, *rest = way
     if rest:
         return partial(build, **{name: _set(build.keywords[name], rest, other)})

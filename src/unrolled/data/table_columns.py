@@ -12,7 +12,7 @@ from unrolled.text.features import TAB
 Column = int | str
 """A number from 1, or a name."""
 VERSION = 1
-"""Of the files that `write` makes: part of the cache's key."""
+"""The version of the files that `write` makes: part of the cache's key."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,1 +1,1 @@
-"""Inspecting attention: the record in a run folder, heat maps, and the page for a browser."""
+"""Inspecting attention: the record in a run folder, heat maps, the page for a browser. Knows inference and figures."""

@@ -104,7 +104,7 @@ def _check(snapshot: dict[str, Any]) -> None:
                     _is(stored["largest"], float, int)
                     values(stored, shape)
             for link in one["links"] or []:
-                if [type(part) for part in link] != [int, int, int]:
+                if [type(number) for number in link] != [int, int, int]:
                     raise ValueError(f"{link} is no link")
 
 

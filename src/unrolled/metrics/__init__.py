@@ -1,1 +1,1 @@
-"""Numbers or text in, numbers out."""
+"""Numbers or text in, numbers out. Knows text and alignment; no torch, no configuration."""

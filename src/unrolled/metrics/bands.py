@@ -13,7 +13,7 @@ import numpy.typing as npt
 from unrolled.metrics.line_scores import LineScore
 
 SEED = 12345
-"""Of resampling; the same as sacreBLEU's."""
+"""For resampling; the same as sacreBLEU's."""
 TINY = 1e-9
 """Above 0, and below any share of counts."""
 FEWEST = 10

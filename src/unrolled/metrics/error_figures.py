@@ -11,7 +11,7 @@ from unrolled.text.features import features_of, text_of
 EDGES = (1, 4, 7, 10, 13)
 """The smallest lengths of the groups, in letters of the source."""
 WIDTHS = (1, 2, 5, 10, 20)
-"""Of the groups of references, in words: the smallest that makes at most about eight groups."""
+"""Widths of the groups of references, in words: the smallest that makes at most about eight groups is used."""
 
 
 def error_figures(

@@ -17,7 +17,7 @@ from unrolled.metrics.line_scores import LineScore
 
 Scores = npt.NDArray[np.float64]
 SEED = 12345
-"""Of resampling; the same as sacreBLEU's."""
+"""For resampling; the same as sacreBLEU's."""
 LEVEL, POWER = 0.05, 0.8
 
 

@@ -11,7 +11,7 @@ from unrolled.models.fast.squash import tanh
 LEAST_DEVIATION = 0.27
 """The smallest standard deviation of the location attention, in words: the nearest word then gets all but 0.2%."""
 STEEPNESS = 20.0
-"""Of stairs and gates, which must be nearly whole numbers: fractions of a word at each step would add up to words."""
+"""How steep stairs and gates are; they must be nearly whole numbers, as fractions of a word would add up to words."""
 LEAK = 0.01
 """The slope of the mean outside the sentence."""
 

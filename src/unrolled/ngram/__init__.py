@@ -1,1 +1,1 @@
-"""Language models from counts: counting, estimating, storing, and ARPA files."""
+"""Language models from counts: counting, estimating, storing, and ARPA files. Knows models and text."""

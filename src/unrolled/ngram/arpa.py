@@ -34,7 +34,9 @@ NAMES = {SPECIALS[BOS]: BOS, SPECIALS[EOS]: EOS, SPECIALS[UNK]: UNK, "<UNK>": UN
 
 
 class Rows(NamedTuple):
-    """n-grams of one length: ``ids (M, k)``, base 10 ``log_probs (M,)``, ``log_backoffs (M,)`` but for the longest."""
+    """n-grams of one length: ``ids (M, k)``, base 10 ``log_probs (M,)`` and, if they are not the longest,
+    ``log_backoffs (M,)``.
+    """
 
     ids: NDArray[Any]
     log_probs: NDArray[Any]

@@ -1,1 +1,1 @@
-"""Rescoring n-best lists: reading them, choosing by weights, tuning the weights."""
+"""Rescoring n-best lists: reading them, choosing by weights, tuning the weights. Knows metrics, no torch."""

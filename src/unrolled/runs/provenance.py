@@ -71,7 +71,7 @@ def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:
 
 @cache
 def _versions() -> dict[str, str]:
-    """Of `PACKAGES`: what has been imported does not change while the process runs."""
+    """The versions of `PACKAGES`, read once: what has been imported does not change while the process runs."""
     return {name: version(name) for name in PACKAGES}
 
 

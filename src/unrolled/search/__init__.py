@@ -1,1 +1,4 @@
-"""Search over anything that generates: ``start(batch) -> state`` and ``step(tokens, state) -> (log_probs, state)``."""
+"""Search over anything that generates: ``start(batch) -> state`` and ``step(tokens, state) -> (log_probs, state)``.
+
+Knows models and text; torch only.
+"""

@@ -99,8 +99,8 @@ def features_of(line: str, separator: str) -> list[tuple[str, int]]:
     place = line.find(TAB)
     if place < 0:
         return []
-    parts = re.compile(rf"(?:(?!{re.escape(separator)})[^\t])+").finditer(line, place)
-    return [(feature, part.start() + part[0].index(feature)) for part in parts if (feature := part[0].strip())]
+    matches = re.compile(rf"(?:(?!{re.escape(separator)})[^\t])+").finditer(line, place)
+    return [(feature, match.start() + match[0].index(feature)) for match in matches if (feature := match[0].strip())]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -132,8 +132,8 @@ def _check_test_share(trainer: lightning.Trainer, data: DataModule) -> None:
         batches = len(data.test_dataloader()) // trainer.world_size
         if int(share * batches) < 1:
             raise UserError(
-                f"trainer.limit_test_batches={share}: the test set has only {batches} batches, of which that is none; "
-                "give a whole number of batches, or 1.0 for all"
+                f"trainer.limit_test_batches={share}: the test set has only {batches} batches, and this share of "
+                "them is less than one; give a whole number of batches, or 1.0 for all"
             )
 
 

@@ -110,7 +110,7 @@ def _noun(kind: str, english: str, german: str, irregular: str = "") -> Noun:
 
 def _verb(frame: str, english: str, german: str, governs: str = "") -> Verb:
     name, *kinds = frame.split()
-    forms, _, particle = (part.strip() for part in english.partition("+"))
+    forms, _, particle = (field.strip() for field in english.partition("+"))
     base, third, past, participle = forms.split()
     infinitive, present, german_past, german_participle = german.split()
     prefix, _, stem = infinitive.rpartition("-")

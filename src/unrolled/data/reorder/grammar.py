@@ -116,12 +116,12 @@ class Grammar:
 def _read_source(phrase: Phrase, source: list[str]) -> None:
     """Append the source words of a phrase, and note their positions in the tree."""
     for role in SOURCE_ORDER[phrase.kind]:
-        part = phrase.parts.get(role)
-        if isinstance(part, Phrase):
-            _read_source(part, source)
-        elif part is not None:
+        child = phrase.parts.get(role)
+        if isinstance(child, Phrase):
+            _read_source(child, source)
+        elif child is not None:
             phrase.at[role] = len(source)
-            source.extend(part.source)
+            source.extend(child.source)
 
 
 def _trigger(phrase: Phrase, role: str) -> int:
@@ -143,13 +143,13 @@ def _trigger(phrase: Phrase, role: str) -> int:
 def _read_target(phrase: Phrase, order: Order, target: list[str], links: list[tuple[int, int]]) -> None:
     """Append the target words of a phrase and their links to the source."""
     for role in order[phrase.kind]:
-        part = phrase.parts.get(role)
-        if isinstance(part, Phrase):
-            _read_target(part, order, target, links)
-        elif part is not None:
-            words = part.translations[_trigger(phrase, role)]
+        child = phrase.parts.get(role)
+        if isinstance(child, Phrase):
+            _read_target(child, order, target, links)
+        elif child is not None:
+            words = child.translations[_trigger(phrase, role)]
             i, j = phrase.at[role], len(target)
-            links.extend((i + m, j + n) for m in range(len(part.source)) for n in range(len(words)))
+            links.extend((i + m, j + n) for m in range(len(child.source)) for n in range(len(words)))
             target.extend(words)
 
 

@@ -43,9 +43,9 @@ class Phrase:
 
     def word(self, role: str) -> Word:
         """The part with this role, which is a word."""
-        part = self.parts[role]
-        assert isinstance(part, Word)
-        return part
+        word = self.parts[role]
+        assert isinstance(word, Word)
+        return word
 
 
 class _Tree:

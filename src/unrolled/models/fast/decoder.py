@@ -326,7 +326,7 @@ class _UnrolledDecoder(torch.autograd.Function):
                 ds = kernel.backward(t, ds, dcontexts[t], dalpha, states[t], weights[t], dx[t])
                 ds.add_(dstates[t])
             gradients = kernel.part_gradients(states[:steps], contexts, weights, dx)
-        return (None, None, dx, ds, kernel.dgiven, None, *(gradient for part in gradients for gradient in part))
+        return (None, None, dx, ds, kernel.dgiven, None, *(gradient for of_part in gradients for gradient in of_part))
 
 
 # Between forward and backward autograd holds all tensors, so that it can free them after use. All else that is needed

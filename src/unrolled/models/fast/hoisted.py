@@ -27,7 +27,7 @@ def hoisted(models: Iterable[nn.Module], hypotheses: int) -> Iterator[None]:
     """
     changed: list[tuple[nn.Module, str, Any]] = []
     try:
-        for model in (part for whole in models for part in whole.modules()):
+        for model in (module for whole in models for module in whole.modules()):
             attention: Any = getattr(model, "attention", None)
             layers = _context_layers(model)
             width = sum(layer.out_features for layer in layers)

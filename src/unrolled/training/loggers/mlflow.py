@@ -28,7 +28,8 @@ class ContinuedMLflow(MLFlowLogger):
 def mlflow_logger(*, folder: str, experiment: str, name: str, group: str | None, resume: bool) -> Logger:
     """An MLflow run on the server of MLFLOW_TRACKING_URI, or in ``folder``/mlflow.db if that is not set.
 
-    Of several processes only the first has it: all would create the tables of one database at once.
+    Where there are several processes, only the first has one: otherwise all would create the tables of the database
+    at once.
     ``resume``: continue the folder's MLflow run, if it has one. UserError: the package is not installed; that run is
     not on this server.
     """
