@@ -21,6 +21,7 @@ from peer import Peer
 from unrolled.configuration.build import build_data, build_model
 from unrolled.configuration.conf import CONF
 from unrolled.data.batch import Batch
+from unrolled.models.fast.products import packs
 from unrolled.models.translator import Translator
 
 DTYPES = {"fp32": torch.float32, "tf32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
@@ -132,6 +133,7 @@ def measure(prepared: Prepared, names: list[str], peers: Sequence[Peer] = ()) ->
         operations[peer.name] = [peer.operations(batch) for batch in prepared.batches]
         names = [*names, peer.name]
     torch.set_float32_matmul_precision("high" if prepared.precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = prepared.precision == "tf32"  # the encoder's nn.GRU; torch's default is True
     peaks, gru = [product_peak(prepared)], gru_rate(prepared)
     seconds: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for number, batch in enumerate(prepared.batches):
@@ -208,7 +210,9 @@ def padding(batches: list[Batch]) -> dict[str, float]:
 
 
 def product_peak(prepared: Prepared, size: int = 2048, times: int = 7) -> float:
-    """Operations a second of torch.mm of two square matrices, median."""
+    """Operations a second of torch.mm of two square matrices, median; smaller ones where bfloat16 is emulated."""
+    if prepared.device == "cpu" and prepared.precision == "bf16" and not packs(torch.bfloat16):
+        size, times = 256, 3
     a, b = torch.randn(2, size, size, device=prepared.device, dtype=DTYPES[prepared.precision])
     seconds = []
     for _ in range(times):

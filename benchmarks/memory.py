@@ -43,7 +43,9 @@ def child(size: int, attention: str, length: int, vocabulary: int, contestant: s
     torch.manual_seed(1)
     sizes = [f"model.embedding_size={size // 2}", f"model.encoder_size={size // 2}", f"model.decoder_size={size}"]
     with initialize_config_dir(str(CONF), version_base="1.3"):
-        config = compose("train", ["model=cgru", f"attention={attention}", f"attention.size={size}", *sizes])
+        config = compose("train", ["model=cgru", f"attention={attention}", *sizes])
+    if "size" in config.attention:
+        config.attention.size = size
     model = build_model(config, source_vocabulary=vocabulary, target_vocabulary=vocabulary)
     before = _memory()
     ids = torch.randint(4, vocabulary, (2, SENTENCES, length - 1)).tolist()

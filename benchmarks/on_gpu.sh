@@ -59,18 +59,20 @@ for sentences in $batches; do
     --size $sizes --precision $precisions --attention bahdanau gru_att --sentences "$sentences" --batches "$measured" \
     --output "$out/throughput-$sentences.json"
 done
+part multi trained multi model=cgru attention=gru_att hardware=$([ "$device" = cuda ] && echo multi_gpu || echo ddp_cpu) \
+  trainer.max_steps="$updates" trainer.limit_val_batches=2 trainer.limit_test_batches=2 trainer.val_check_interval=1.0
 part resume resumed hardware="$hardware" trainer.deterministic=true
 part multi30k trained multi30k model=cgru attention=bahdanau attention.size=128 hardware="$low" trainer.max_time="$limit"
 
 {
   echo "# On $(cat "$out/machine.log")"
-  for name in agreement throughput-{32,64,256,4} resume multi30k; do
+  for name in agreement throughput-{32,64,256,4} multi resume multi30k; do
     [ -e "$out/$name.log" ] || continue
     echo
-    echo "## $name ($(cat "$out/$name.done" 2>/dev/null || echo "not to its end; it took more than") s)"
+    echo "## $name ($(cat "$out/$name.done" 2>/dev/null || echo "not to its end, or failed: see $name.err; 0") s)"
     echo
     case $name in
-      multi30k) grep -E "val/bleu|^(test|val|train|status|steps)" "$out/$name.log" "$out/$name.err" -h | tail -40 ;;
+      multi | multi30k) grep -E "val/bleu|^(test|val|train|status|steps)" "$out/$name.log" "$out/$name.err" -h | tail -40 ;;
       resume) cut -c 1-16 "$out/resumed.sums" 2>/dev/null | uniq -c ;;
       *) cat "$out/$name.log" ;;
     esac

@@ -182,6 +182,9 @@ def main() -> None:
         chosen = parser.parse_args()
         compare(chosen.against.resolve(), chosen.rounds, chosen.commands)
         return
+    if {"-h", "--help"} & {*sys.argv[1:]}:
+        print(__doc__)
+        return
     runs = []
     with tempfile.TemporaryDirectory() as folder:
         for number in range(TIMES + 1):
