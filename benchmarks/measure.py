@@ -157,6 +157,11 @@ def measure(prepared: Prepared, names: list[str], peers: Sequence[Peer] = ()) ->
                 other: statistics.median(a / b for a, b in zip(totals[name], totals[other], strict=True))
                 for other in names
             },
+            "range_as_long_as": {
+                other: (min(ratios), max(ratios))
+                for other in names
+                if (ratios := [a / b for a, b in zip(totals[name], totals[other], strict=True)])
+            },
             "times_as_long_an_operation_as": {
                 other: statistics.median(
                     (a / n) / (b / m)

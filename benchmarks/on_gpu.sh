@@ -57,7 +57,7 @@ for sentences in $batches; do
   # shellcheck disable=SC2086
   part "throughput-$sentences" python benchmarks/train_throughput.py --device "$device" --data-root "$data" --cache "$out/cache" \
     --size $sizes --precision $precisions --attention bahdanau gru_att --sentences "$sentences" --batches "$measured" \
-    --output "$out/throughput-$sentences.json"
+    --contestants ours plain $([ "$sentences" = 64 ] || echo --skip-memory) --output "$out/throughput-$sentences.json"
 done
 part multi trained multi model=cgru attention=gru_att hardware=$([ "$device" = cuda ] && echo multi_gpu || echo ddp_cpu) \
   trainer.max_steps="$updates" trainer.limit_val_batches=2 trainer.limit_test_batches=2 trainer.val_check_interval=1.0
@@ -66,6 +66,8 @@ part multi30k trained multi30k model=cgru attention=bahdanau attention.size=128 
 
 {
   echo "# On $(cat "$out/machine.log")"
+  echo
+  python benchmarks/one_table.py "$out"/throughput-*.json
   for name in agreement throughput-{32,64,256,4} multi resume multi30k; do
     [ -e "$out/$name.log" ] || continue
     echo

@@ -9,6 +9,7 @@ HEAD = [
     "contestant",
     "tokens/s",
     "time to ours",
+    "range",
     "an operation",
     "GFLOP/s",
     "of peak",
@@ -17,7 +18,7 @@ HEAD += ["peak MiB", "of it training", *(f"{part} ms" for part in PARTS), "data 
 
 
 def table(facts: dict, experiments: list[dict]) -> str:
-    """What was measured where, and a row for every contestant; times are medians of a batch."""
+    """What was measured where, and a row for every contestant: medians over batches, and the range of a ratio."""
     lines = [
         f"{facts['gpu'] if facts['device'] == 'cuda' else facts['cpu']}, {facts['threads']} threads pinned to cores "
         f"{facts['cores']}, torch {facts['torch']}; {facts['batches']} batches; load {facts['load_average'][0]:.1f}",
@@ -49,10 +50,11 @@ def cells(experiment: dict, name: str) -> list[str]:
         name,
         f"{figures['target_tokens_per_second']:,.0f}",
         f"{figures['times_as_long_as'].get('ours', float('nan')):.2f}",
+        "{:.2f} to {:.2f}".format(*figures["range_as_long_as"].get("ours", (float("nan"),) * 2)),
         f"{figures['times_as_long_an_operation_as'].get('ours', float('nan')):.2f}",
         f"{figures['operations_per_second'] / 1e9:.1f}",
         f"{figures['share_of_peak']:.0%}",
-        f"{figures['memory']['peak']:,.0f}",
+        f"{figures['memory']['peak']:,.0f}" if figures["memory"] else "",
         f"{figures['memory']['training']:,.0f}" if "training" in figures["memory"] else "",
         *("" if seconds is None else f"{1000 * seconds:.1f}" for seconds in parts),
     ]

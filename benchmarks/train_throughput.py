@@ -59,6 +59,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--operators", action="store_true", help="also the time by torch's operators, of ours on a CPU")
     parser.add_argument("--joeynmt", metavar="PYTHON", help="of an environment with joeynmt==2.3.0: let it take part")
     parser.add_argument("--nmtpytorch", metavar="PYTHON", help="the same with nmtpytorch==4.0.0")
+    parser.add_argument("--skip-memory", action="store_true", help="no peaks of memory, which take most of a short run")
     parser.add_argument("--output", type=Path, help="write all figures to this JSON file")
     parser.add_argument("--memory-of", choices=CONTESTANTS, help=argparse.SUPPRESS)  # what a child process does
     return parser.parse_args()
@@ -125,7 +126,7 @@ def main() -> None:
             print(json.dumps(measure_memory(prepared, chosen.memory_of)))
             return
         print(" ".join(choice.values()), file=sys.stderr)
-        memory = {contestant: peak_memory(choice, contestant) for contestant in chosen.contestants}
+        memory = {name: {} if chosen.skip_memory else peak_memory(choice, name) for name in chosen.contestants}
         pythons = {"joeynmt": chosen.joeynmt, "nmtpytorch": chosen.nmtpytorch}
         others = peers(prepared.model, model, attention, precision, **pythons)
         experiments.append({**choice, **measure(prepared, chosen.contestants, others)})
@@ -139,6 +140,7 @@ def main() -> None:
         "threads": chosen.threads,
         "cores": cores,
         "device": chosen.device,
+        "sentences": chosen.sentences,
         "batches": batches,
     }
     print(table(facts, experiments), *operators, sep="\n")

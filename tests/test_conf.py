@@ -12,6 +12,7 @@ from hydra import compose, initialize_config_dir
 from support.composed_once import composed_once
 from support.conf import ATTENTIONS, CONF, LANGUAGE_MODELS, MODELS, go_together
 from support.scripts import ROOT, SHORT, TINY, TINY_MODEL, call_script, results, write_pair
+from support.subjects import SUBJECTS
 
 from unrolled.configuration.meanings import read_comments
 from unrolled.models.attention import Attention
@@ -77,8 +78,9 @@ def arguments(choice: str, folder: Path) -> list[str]:
 
 
 NO_NETWORK = {"hf"}  # in test_hugging_face.py
-# in test_cli.py and test_score.py: models with attentions, ensembles of trained runs, what score.py shows of them;
-# in test_optuna.py: sweeps; in test_train_per_side.py: tokenizers of one side
+# in tests/commands/: models with attentions in test_train_every_model.py; ensembles of trained runs in
+# test_translate.py; what score.py shows of them in test_score_run.py; sweeps in test_train_sweep.py and
+# test_train_study.py; tokenizers of one side in test_train_per_side.py
 ELSEWHERE = {"model", "attention", "ensemble", "detail", "sweep", "tokenizer.source", "tokenizer.target"}
 ONE_PROCESS = [
     pair for pair in CHOICES if pair[0] not in ELSEWHERE and pair[1] not in NEEDS_GPU | NO_NETWORK | {"ddp_cpu"}
@@ -178,13 +180,18 @@ def test_every_hardware_gives_arguments_of_the_trainer(choice):
     assert ("strategy" in trainer) == (trainer.get("use_distributed_sampler", True) is False)
 
 
+def subclasses(base: type) -> Iterator[type]:
+    for direct in base.__subclasses__():
+        yield direct
+        yield from subclasses(direct)
+
+
 @pytest.mark.parametrize("base", [Attention, Decoder])
-def test_every_attention_and_decoder_of_the_package_is_a_choice(base):
-    """Then every one is in the tests of models, which take them from conf/."""
-    classes = {f"{one.__module__}.{one.__qualname__}" for one in base.__subclasses__()}
-    chosen = {node["_target_"] for node in ATTENTIONS.values() if node}
-    chosen |= {config["model"]["decoder"]["_target_"] for config in MODELS.values() if "decoder" in config["model"]}
-    assert {name for name in classes if name.startswith("unrolled.")} <= chosen
+def test_every_attention_and_decoder_of_the_package_is_tried(base):
+    """In the property tests, which take them from conf/."""
+    decoders = [subject.model.keywords.get("decoder") for subject in SUBJECTS.values()]
+    tried = {built.func for built in [*decoders, *(subject.attention for subject in SUBJECTS.values())] if built}
+    assert {kind for kind in subclasses(base) if kind.__module__.startswith("unrolled.")} <= tried
 
 
 @pytest.fixture(scope="module")

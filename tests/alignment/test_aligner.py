@@ -1,129 +1,17 @@
+"""Links of whole texts: how well they are found, and what is refused."""
+
 import logging
 import math
 import random
-from itertools import pairwise
 
-import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from support.reference_aligner import Reference
 
-from unrolled.alignment import ibm_model, word_pairs
+from unrolled.alignment import word_pairs
 from unrolled.alignment.aligner import Aligner
 from unrolled.alignment.word_pairs import number_words
 from unrolled.data.reorder.grammar import Grammar, generate
 from unrolled.errors import UserError
 from unrolled.metrics.alignment_scores import alignment_scores
-
-SENTENCE = st.lists(st.sampled_from("abcde"), max_size=5)
-TEXT = st.lists(st.tuples(SENTENCE, SENTENCE), min_size=1, max_size=6)
-SETTINGS = st.fixed_dictionaries(
-    {
-        "p0": st.sampled_from([0.0, 0.08, 0.5]),
-        "tension": st.sampled_from([0.1, 4.0, 13.0]),
-        "alpha": st.sampled_from([None, 0.01, 0.7]),
-        "optimize_tension": st.booleans(),
-        "iterations": st.integers(0, 4),
-    }
-)
-
-
-def lines(text):
-    return [" ".join(source) for source, _ in text], [" ".join(target) for _, target in text]
-
-
-def trained(text, *, p0, tension, iterations, **options):
-    """The model, and the log-likelihood before every iteration."""
-    model, likelihoods = ibm_model.start(text, p0=p0, tension=tension), []
-    for _ in range(iterations):
-        expected = ibm_model.expectation(text, model)
-        likelihoods.append(expected.log_likelihood)
-        model = ibm_model.maximization(text, model, expected, **options)
-    return model, likelihoods
-
-
-def reference(text, *, p0, tension, iterations, **options):
-    model, likelihoods = Reference(text, p0=p0, tension=tension), []
-    for _ in range(iterations):
-        likelihoods.append(model.log_likelihood())
-        model.step(**options)
-    return model, likelihoods
-
-
-def vocabulary(sentences):
-    """Words in the order in which they are numbered."""
-    return list(dict.fromkeys(word for words in sentences for word in words))
-
-
-# The model
-
-
-@given(TEXT, SETTINGS)
-@settings(deadline=None, max_examples=80)
-def test_the_model_is_what_its_equations_say(text, options):
-    numbered = number_words(*lines(text))
-    model, likelihoods = trained(numbered, **options)
-    if not any(source and target for source, target in text):
-        assert numbered.blocks == []
-        return
-    expected, expected_likelihoods = reference(text, **options)
-    sources, targets = (vocabulary(side) for side in zip(*text, strict=True))
-    assert likelihoods == pytest.approx(expected_likelihoods, rel=1e-9)
-    assert model.tension == pytest.approx(expected.tension, rel=1e-9)
-    pairs = [(targets[e], sources[f]) for f, e in zip(numbered.source, numbered.target, strict=True)]
-    assert len(set(pairs)) == len(pairs)
-    assert model.theta == pytest.approx([expected.t[pair] for pair in pairs], rel=1e-9)
-    assert model.null == pytest.approx([expected.t[word, None] for word in targets], rel=1e-9)
-    if options["iterations"] > 0:
-        assert set(expected.t) == {*pairs, *((word, None) for word in targets)}
-    for (source, target), found in zip(text, ibm_model.best_links(numbered, model), strict=True):
-        assert len(found) == (len(target) if source else 0)
-        for i, j in enumerate(found.tolist(), start=1):
-            joint = expected.joint(source, target, i)
-            assert joint[j + 1] == pytest.approx(max(joint), rel=1e-9)  # equals may fall either way by rounding
-
-
-@given(TEXT, SETTINGS)
-@settings(deadline=None, max_examples=80)
-def test_likelihood_never_falls(text, options):
-    """Without the prior, that is; the steps of the tension are part of it."""
-    _, likelihoods = trained(number_words(*lines(text)), **options | {"alpha": None, "iterations": 8})
-    assert all(new >= old - 1e-9 for old, new in pairwise(likelihoods))
-
-
-def test_steps_of_the_tension_are_short_enough_never_to_lead_down():
-    """The second derivative of log δ is a variance of h."""
-    for n in (1, 2, 3, 5, 8, 40):
-        for m in (1, 2, 3, 7, 50):
-            for tension in (0.0, 0.1, 1.0, 4.0, 14.0):
-                h, prior = ibm_model._diagonal(n, m, tension)
-                variance = (prior * h**2).sum(axis=0) - (prior * h).sum(axis=0) ** 2
-                assert variance.max() <= 1 / 12
-    assert 2 / ibm_model.RATE > 1 / 12
-
-
-def test_a_word_whose_probabilities_are_too_small_for_a_float_is_no_division_by_zero():
-    """A word expected at each of so many positions that exp(ψ(1/n)) is 0."""
-    text = number_words([" ".join(map(str, range(2000)))], ["b c"])
-    model, likelihoods = trained(text, p0=0.0, tension=0.0, iterations=3, alpha=1e-9, optimize_tension=False)
-    assert model.theta.max() == 0
-    assert np.isfinite(likelihoods).all()
-
-
-# Sentence pairs as numbers
-
-
-def test_words_get_numbers_and_so_do_two_words_of_one_pair():
-    text = number_words(["x y", "", "y x y", "z"], ["A", "B", "A", ""])
-    assert (text.source_words, text.target_words, text.lines, text.target_tokens) == (3, 2, 4, 2)
-    assert list(zip(text.source.tolist(), text.target.tolist(), strict=True)) == [(0, 0), (1, 0)]
-    found = {
-        int(line): (source.tolist(), target.tolist(), pairs.tolist())
-        for block in text.blocks
-        for line, source, target, pairs in zip(block.lines, block.source, block.target, block.pairs, strict=True)
-    }
-    assert found == {0: ([0, 1], [0], [[0], [1]]), 2: ([1, 0, 1], [0], [[1], [0], [1]])}
 
 
 def corpus(reordering, pairs=1500, **options):
@@ -141,18 +29,6 @@ def test_blocks_do_not_change_the_result(monkeypatch):
     assert all(block.pairs.size <= 450 for block in text.blocks)  # one pair of lines may be larger
     assert len(text.blocks) > 100
     assert Aligner().align(sources, targets) == expected
-
-
-def test_word_numbers_do_not_overflow(monkeypatch):
-    """Two words' number is larger than 32 bits with 70,000 words a side."""
-    words = [f"w{number}" for number in range(70_000)]
-    text = number_words([*words, "w69999 w0"], [*words, "w69999"])
-    assert (text.source.max(), text.target.max(), len(text.source)) == (69_999, 69_999, 70_001)
-    pairs = set(zip(text.source.tolist(), text.target.tolist(), strict=True))
-    assert pairs == {(number, number) for number in range(70_000)} | {(0, 69_999)}
-
-
-# Alignments
 
 
 def test_jumps_within_a_very_long_line_are_not_tried(caplog):
@@ -268,9 +144,6 @@ def test_sides_of_different_lengths_are_refused():
 def test_the_result_is_the_same_every_time():
     sources, targets, _ = corpus("nested", 100)
     assert Aligner().align(sources, targets) == Aligner().align(sources, targets)
-    text = number_words(sources, targets)
-    one, other = (trained(text, p0=0.1, tension=4.0, iterations=3, alpha=0.1, optimize_tension=True) for _ in "ab")
-    assert np.array_equal(one[0].theta, other[0].theta)
 
 
 def test_a_pair_of_lines_too_long_for_a_table_has_no_links_and_a_warning(caplog):

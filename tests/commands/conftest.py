@@ -3,7 +3,9 @@
 import shutil
 
 import pytest
-from support.scripts import TINY, train
+from support import scored_runs
+from support.counted_text import NGRAMS, options
+from support.scripts import TINY, call_script, train
 
 SIZES = ["model.embedding_size=8", "model.hidden_size=7", "logger=csv"]
 
@@ -28,3 +30,20 @@ def other_language_model(made_once):
     """One of other words."""
     options = ["model=rnn_lm", *TINY, *SIZES, "trainer.max_steps=1", "data.grammar.vocabulary_size=50"]
     return made_once("other_words", lambda folder: train(folder, *options, folder="words_lm")) / "words_lm"
+
+
+@pytest.fixture(scope="session")
+def lms(made_once):
+    """A folder with the runs of `scored_runs` and their text."""
+    return made_once("language models", scored_runs.train_all)
+
+
+@pytest.fixture(scope="session")
+def counted(made_once):
+    """The run of a trigram model of `counted_text`."""
+
+    def fill(folder):
+        done = call_script("train.py", *NGRAMS, "model.order=3", *options(folder), cwd=folder)
+        assert done.status == 0, done.stderr
+
+    return made_once("counted", fill) / "run"

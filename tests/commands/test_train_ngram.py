@@ -1,45 +1,16 @@
 """n-gram models by the scripts, as a user runs them."""
 
 import csv
-import json
 import math
 import re
 
 import pytest
 import torch
 from safetensors.torch import load_file
+from support.counted_text import NGRAMS, TEXT, options, scored
 from support.scripts import TINY, TINY_MODEL, call_script, results
 
-TEXT = {
-    "train": ["the dog sees the cat", "the cat sleeps", "a dog sleeps here", "the dog sleeps", ""] * 3 + ["so so"],
-    "val": ["the dog sees a cat", "", "a cat sleeps"],
-    "test": ["the cat sees the dog", "elephants sleep well", ""],
-}
 ESTIMATORS = ["kneser_ney", "absolute", "katz", "add_alpha", "maximum_likelihood"]
-NGRAMS = ["model=ngram_lm", "logger=csv", "hydra.run.dir=run"]
-
-
-def options(folder):
-    for split, lines in TEXT.items():
-        (folder / f"{split}.txt").write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-    return ["data=monolingual_text", "tokenizer=word", *(f"data.{split}={folder / split}.txt" for split in TEXT)]
-
-
-@pytest.fixture(scope="module")
-def counted(tmp_path_factory):
-    """A trigram model's run."""
-    folder = tmp_path_factory.mktemp("counted")
-    done = call_script("train.py", *NGRAMS, "model.order=3", *options(folder), cwd=folder)
-    assert done.status == 0, done.stderr
-    return folder / "run"
-
-
-def scored(run, text, cwd):
-    """The sentences' log-probabilities and all their pieces."""
-    done = call_script("score.py", f"run={run}", "detail=tokens", cwd=cwd, text=text)
-    assert done.status == 0, done.stderr
-    rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return [row["log_probability"] for row in rows], [piece for row in rows for piece in row["tokens"]]
 
 
 def test_a_run_has_what_every_run_has(counted, tmp_path):
@@ -94,18 +65,6 @@ def test_counts_do_not_depend_on_batches_order_or_epochs(counted, tmp_path):
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
-def test_an_arpa_file_is_written_and_becomes_a_run(counted, tmp_path):
-    arpa = call_script("arpa.py", f"run={counted}", cwd=tmp_path).stdout
-    assert re.match(r"\\data\\\nngram 1=\d+\nngram 2=\d+\nngram 3=\d+\n\n\\1-grams:\n", arpa)
-    (tmp_path / "model.arpa").write_text(arpa, encoding="utf-8")
-    done = call_script("arpa.py", "file=model.arpa", "to=read", cwd=tmp_path)
-    assert (done.status, done.stdout) == (0, "read\n")
-    text = "the dog sees a cat\n\nelephants sleep\n"
-    assert scored("read", text, tmp_path)[0] == pytest.approx(scored(counted, text, tmp_path)[0], abs=1e-5)
-    again = call_script("arpa.py", "file=model.arpa", "to=read", cwd=tmp_path)
-    assert (again.status, "this folder already holds a run" in again.stderr) == (2, True)
-
-
 def test_an_n_gram_model_advises_a_translator_and_rescores(caplog, tmp_path):
     fast = [*TINY, "logger=csv", "~callbacks.pictures"]
     common = [*fast, "hydra.run.dir=translator", "trainer.max_steps=9", *TINY_MODEL]
@@ -145,44 +104,31 @@ def test_an_n_gram_model_advises_a_translator_and_rescores(caplog, tmp_path):
 
 
 MISTAKES = [
-    ("train.py", ["optimizer=sgd"], "omit optimizer=..."),
-    ("train.py", ["schedule=warm_up"], "omit schedule=..."),
-    ("train.py", ["trainer.accumulate_grad_batches=2"], "no gradients"),
-    ("train.py", ["trainer.precision=bf16-true"], "bf16-true would round"),
-    ("train.py", ["hardware=ddp_cpu"], "counted by one process, not 2"),
+    (["optimizer=sgd"], "omit optimizer=..."),
+    (["schedule=warm_up"], "omit schedule=..."),
+    (["trainer.accumulate_grad_batches=2"], "no gradients"),
+    (["trainer.precision=bf16-true"], "bf16-true would round"),
+    (["hardware=ddp_cpu"], "counted by one process, not 2"),
     (
-        "train.py",
         ["objective=language_modeling"],
         "omit optimizer=...|can only be trained by|only for models that count",
     ),
-    ("train.py", ["model=rnn_lm", "objective=counting"], "objective=language_modeling"),
-    ("train.py", ["model=rnn_lm", "optimizer=none"], "optimizer=none"),
-    ("train.py", ["model.order=0"], "model.order=0"),
-    ("train.py", ["model.order=two"], "model.order=two"),
-    ("train.py", ["model/estimator=katzz"], "did you mean katz"),
-    ("train.py", ["model/estimator=katz", "model.estimator.most=1"], "most=1"),
-    ("train.py", ["model.estimator.discounts=[1,2]"], "three numbers"),
-    ("arpa.py", [], "give run=RUN"),
-    ("arpa.py", ["file=nothing.arpa"], "to=DIR is missing"),
-    ("arpa.py", ["file=nothing.arpa", "to=run"], "no such file"),
-    ("arpa.py", ["file=train.txt", "to=run"], "no ARPA file"),
+    (["model=rnn_lm", "objective=counting"], "objective=language_modeling"),
+    (["model=rnn_lm", "optimizer=none"], "optimizer=none"),
+    (["model.order=0"], "model.order=0"),
+    (["model.order=two"], "model.order=two"),
+    (["model/estimator=katzz"], "did you mean katz"),
+    (["model/estimator=katz", "model.estimator.most=1"], "most=1"),
+    (["model.estimator.discounts=[1,2]"], "three numbers"),
 ]
 
 
-@pytest.mark.parametrize(("script", "arguments", "said"), MISTAKES, ids=lambda value: " ".join(value[-1:]))
-def test_a_mistake_ends_with_one_line_and_status_2(script, arguments, said, tmp_path):
-    data = options(tmp_path)
-    done = call_script(script, *([*NGRAMS, *data] if script == "train.py" else []), *arguments, cwd=tmp_path)
+@pytest.mark.parametrize(("arguments", "said"), MISTAKES, ids=lambda value: " ".join(value[-1:]))
+def test_a_mistake_ends_with_one_line_and_status_2(arguments, said, tmp_path):
+    done = call_script("train.py", *NGRAMS, *options(tmp_path), *arguments, cwd=tmp_path)
     assert (done.status, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert re.search(said, line), line
-
-
-def test_a_run_of_another_model_has_no_arpa_file(tmp_path):
-    sizes = ["model=rnn_lm", "model.embedding_size=4", "model.hidden_size=3", "trainer.max_steps=1"]
-    assert call_script("train.py", *NGRAMS, *options(tmp_path), *sizes, cwd=tmp_path).status == 0
-    done = call_script("arpa.py", "run=run", cwd=tmp_path)
-    assert (done.status, "is not an n-gram model" in done.stderr) == (2, True)
 
 
 def test_continuous_text_is_counted_as_its_lines_are(counted, tmp_path):

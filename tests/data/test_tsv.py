@@ -91,9 +91,6 @@ def test_a_pattern_stands_for_the_one_file_that_fits(tmp_path):
         (b"a\tb\nsch\xf6n\tc\n", {"source": 1, "target": 2, "features": None}, r"t\.tsv:2: byte 0xf6 is not UTF-8"),
         (b"a\tb\0\n", {"source": 1, "target": 2, "features": None}, r"t\.tsv:1: there is a NUL byte"),
         ("", {}, r"t\.tsv: the file is empty"),
-        (NAMED, {"source": 0}, r"data\.columns\.source=0: give a column's number, from 1"),
-        (NAMED, {"source": True}, r"data\.columns\.source=True"),
-        (NAMED, {"target": None}, r"data\.columns\.target=null"),
     ],
 )  # fmt: skip
 def test_a_table_that_is_not_one_is_refused(text, columns, says, tmp_path):

@@ -11,7 +11,6 @@ from matplotlib.collections import PathCollection
 from matplotlib.figure import Figure
 
 from unrolled.errors import UserError
-from unrolled.figures import fonts
 from unrolled.figures.curves import curves_figure
 from unrolled.figures.formats import MARGIN, picture_formats, png, renderer, save_figure
 from unrolled.figures.heat_map import alignment_figure
@@ -112,18 +111,6 @@ def test_formats_are_those_that_there_are(given):
     assert picture_formats(["png", "pdf"]) == ["png", "pdf"]
     with pytest.raises(UserError, match=r"formats=\[.*\]: give one or several of png, pdf"):
         picture_formats(given)
-
-
-def test_every_character_has_the_first_font_that_has_it(monkeypatch):
-    has = {"DejaVu Sans": "ab▁", "Noto Sans X": "xy", "Noto Serif": "xz", "Mono Sans": "xyz"}
-    monkeypatch.setattr(fonts, "_files", lambda: dict.fromkeys(has, ""))
-    monkeypatch.setattr(fonts, "_characters", lambda name: frozenset(has[name]))
-    assert fonts.fonts_for(["ab", "▁"]) == ["DejaVu Sans"]
-    assert fonts.fonts_for(["▁ay"]) == ["DejaVu Sans", "Noto Sans X"]
-    assert fonts.fonts_for(["x", "z\n"]) == ["DejaVu Sans", "Noto Sans X", "Mono Sans"]
-    assert fonts.fonts_for(["?", "z"]) == ["DejaVu Sans", "Mono Sans"]
-    assert fonts.fonts_for([]) == ["DejaVu Sans"]
-    assert fonts.drawable("ax?\u0007 \ufe0f\U0001f600", ["DejaVu Sans", "Noto Serif"]) == "axU+003F\u0007 U+1F600"
 
 
 @pytest.mark.parametrize(("target_length", "source_length"), [(1, 1), (5, 7), (61, 59)])

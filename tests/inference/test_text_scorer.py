@@ -1,4 +1,4 @@
-"""Texts read as one, and what several runs are called."""
+"""Texts read as one."""
 
 from itertools import pairwise
 
@@ -13,7 +13,6 @@ from unrolled.inference.text_scorer import TextScorer, scorer
 from unrolled.inference.trained_language_model import TrainedLanguageModel
 from unrolled.models.feedforward_lm import feedforward_lm
 from unrolled.models.language_model import rnn_lm
-from unrolled.runs.folder import short_names
 from unrolled.text.tokenizer import WordTokenizer
 
 WORDS = ["a", "b", "c", "d"]
@@ -98,10 +97,3 @@ def test_ranks_are_by_sum_or_by_token_and_equal_lines_keep_their_order():
         ranked = Ranked(per_token=per_token)
         assert ranked.show(lines[:1], [scored[:1]]) + ranked.show(lines[1:], [scored[1:]]) == ""
         assert ranked.end().splitlines() == expected
-
-
-def test_runs_are_called_by_their_last_folders_as_far_as_it_takes():
-    assert short_names(["outputs/lm/"]) == ["lm"]
-    assert short_names(["x/one", "x/two"]) == ["one", "two"]
-    assert short_names(["x/one run", "y/one run", "y/two"]) == ["x/one_run", "y/one_run", "y/two"]
-    assert short_names(["x/one", "./x/one"]) == ["one", "one"]

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sacrebleu.metrics import BLEU
 
-from unrolled.metrics.bands import FEWEST, TINY, even_edges, merged, score_bands
+from unrolled.metrics.bands import FEWEST, TINY, Band, even_edges, merged, score_bands
 from unrolled.metrics.line_scores import Bleu, ExactMatch
 from unrolled.metrics.translation_scores import bleu_by_length
 
@@ -160,3 +160,18 @@ def test_exact_match_is_the_share_of_lines_that_are_right():
     assert [band.score for band in bands] == [75.0, 50.0]
     (band,) = score_bands(score, statistics[:1], [1, 1, 2, 2], [1], samples=50)
     assert band[-3:] == (100.0, 100.0, 100.0)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "shown"),
+    [
+        (1, 6, "1–5"),
+        (1, 2, "1"),
+        (26, math.inf, "≥ 26"),
+        (0.0, 1e-9, "0"),
+        (1e-9, 0.1, "0–0.1"),
+        (0.5, math.inf, "≥ 0.5"),
+    ],
+)
+def test_intervals_read_well(low, high, shown):
+    assert Band(low, high, 0, 0, 0, 0, 0).interval == shown

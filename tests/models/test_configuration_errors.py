@@ -2,7 +2,7 @@
 
 import pytest
 from support import conf
-from support.small_models import CELLS, D, E, lm_options, options
+from support.small_models import ATTENDING, CELLS, PARTS, D, E, lm_options, options, some_attention
 
 from unrolled.errors import UserError
 from unrolled.models.cells import make_cell
@@ -19,7 +19,7 @@ def refusal(build, **arguments):
     return message
 
 
-@pytest.mark.parametrize("name", ["cgru", "bahdanau", "rnnsearch"])
+@pytest.mark.parametrize("name", ATTENDING)
 def test_dot_attention_needs_equal_sizes(name):
     message = refusal(translator, **options(name, "dot", decoder_size=D, encoder_size=4))
     for word in ("attention=dot", str(D), "8", "model.decoder_size", "model.encoder_size", "attention=general"):
@@ -33,7 +33,7 @@ def test_encoder_decoder_refuses_an_attention(attention):
         assert word in message
 
 
-@pytest.mark.parametrize("name", ["cgru", "bahdanau", "rnnsearch"])
+@pytest.mark.parametrize("name", ATTENDING)
 def test_a_decoder_with_attention_needs_one(name):
     message = refusal(translator, **options(name, "none"))
     for word in ("attention=none", "attention=bahdanau", "model=encoder_decoder"):
@@ -64,10 +64,9 @@ def test_language_model_refuses_an_attention():
         assert word in message
 
 
-@pytest.mark.parametrize("name", ["cgru", "bahdanau", "rnnsearch", "encoder_decoder"])
+@pytest.mark.parametrize("name", PARTS)
 def test_a_translator_needs_a_source(name):
-    attention = "none" if name == "encoder_decoder" else "bahdanau"
-    message = refusal(translator, **options(name, attention, source_vocabulary=None))
+    message = refusal(translator, **options(name, some_attention(name), source_vocabulary=None))
     for word in ("parallel text", "data=monolingual_text", "model=rnn_lm"):
         assert word in message
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.small_models import SOURCE_WORDS, TARGET_WORDS, A, B, D, E, S, T, pad, randomise, words
+from support.small_models import ATTENDING, SOURCE_WORDS, TARGET_WORDS, A, B, D, E, S, T, pad, randomise, words
 from support.small_models import build as build_translator
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
@@ -290,7 +290,7 @@ def test_nothing_waits_for_the_device(name, attention):
         assert annotations.grad.shape == annotations.shape
 
 
-@pytest.mark.parametrize("model", ["cgru", "rnnsearch", "bahdanau"])
+@pytest.mark.parametrize("model", ATTENDING)
 @pytest.mark.parametrize("attention", FAST_ATTENTIONS)
 def test_under_dropout_a_whole_translator_computes_the_same(model, attention):
     """One seed, one set of masks: they are drawn outside of the recurrence."""

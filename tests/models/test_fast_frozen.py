@@ -10,7 +10,6 @@ from torch import nn
 from unrolled.models.fast.frozen import FrozenLinear, frozen, narrowed
 from unrolled.models.fast.int8 import QuantizedProduct, levels
 from unrolled.models.fast.products import packs
-from unrolled.search.frozen_weights import inference, models
 
 
 def network(seed=70):
@@ -84,25 +83,6 @@ def test_narrowed_layers_compute_some_outputs_in_any_order(int8):
             with narrowed([model[0]], outputs, int8=int8):
                 torch.testing.assert_close(model[0](x), exact[:, outputs], atol=0.05 if int8 else 1e-6, rtol=0.01)
             assert vars(model[0]).get("forward") is before
-
-
-class Several:
-    def __init__(self, *members):
-        self.members = members
-
-
-def test_a_search_freezes_every_network_of_its_generator():
-    one, other, third = network(), network(1), network(2)
-    assert list(models(Several(one, Several(other), object(), third))) == [one, other, third]
-
-    @inference
-    def search(generator, *, word):
-        assert torch.is_inference_mode_enabled()
-        return word, [len(replaced(model)) for model in generator.members]
-
-    count = 2 if packs(torch.float32) else 0
-    assert search(Several(one, other), word=3) == (3, [count, count])
-    assert replaced(one) == []
 
 
 def test_threads_take_turns_with_a_model():

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from support.small_models import TARGET_WORDS, build
+from support.small_models import PARTS, TARGET_WORDS, build, some_attention
 
 from unrolled.models.fast import remembered
 from unrolled.models.fast.frozen import frozen
@@ -37,9 +37,9 @@ def test_words_for_which_there_is_no_room_are_right_too(monkeypatch):
     assert square.asked.count(3) == 2  # once alone, once with 7 and 5
 
 
-@pytest.mark.parametrize("name", ["cgru", "bahdanau", "rnnsearch", "encoder_decoder"])
+@pytest.mark.parametrize("name", PARTS)
 def test_a_frozen_translator_steps_as_before(name):
-    model = build(name, "none" if name == "encoder_decoder" else "gru_att").eval()
+    model = build(name, some_attention(name, "gru_att")).eval()
     annotations, valid = torch.randn(5, 3, 8).double(), torch.ones(5, 3, dtype=torch.bool)
     with torch.inference_mode():
         state = model.decoder.start(annotations, valid)

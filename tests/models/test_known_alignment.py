@@ -77,7 +77,7 @@ def test_both_unrolls_agree_in_all_gradients(name, attention, cell):
         torch.testing.assert_close(one, other, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("attention", ["bahdanau", "gru_att", "coverage"])
+@pytest.mark.parametrize("attention", ["bahdanau", "gru_att", "coverage"])  # a sample; the two unrolls above: all
 def test_gradients_are_those_of_finite_differences(attention):
     decoder = build("cgru", attention, seed=11).decoder
     _, embeddings, valid = inputs(attention)

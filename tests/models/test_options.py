@@ -9,6 +9,7 @@ from support.small_models import (
     CELLS,
     COMBINATIONS,
     IDS,
+    PARTS,
     SOURCE_WORDS,
     TARGET_WORDS,
     D,
@@ -19,11 +20,13 @@ from support.small_models import (
     build_lm,
     lm_options,
     options,
+    some_attention,
     teacher_forced,
     words,
 )
 
 from unrolled.models.language_model import rnn_lm
+from unrolled.models.readout import LinearReadout
 from unrolled.models.translator import translator
 
 
@@ -167,10 +170,9 @@ def test_language_model_dropout_stands_before_and_after_every_layer():
 # --- tied embeddings --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["cgru", "rnnsearch", "encoder_decoder"])
+@pytest.mark.parametrize("name", [name for name, parts in PARTS.items() if parts["readout"].func is not LinearReadout])
 def test_tied_target_embeddings_are_one_parameter(name):
-    attention = "none" if name == "encoder_decoder" else "bahdanau"
-    tied, untied = (build(name, attention, tied_target_embeddings=tied) for tied in (True, False))
+    tied, untied = (build(name, some_attention(name), tied_target_embeddings=tied) for tied in (True, False))
     assert tied.readout.output.weight is tied.target_embedding.weight
     assert untied.readout.output.weight is not untied.target_embedding.weight
     assert count(untied) - count(tied) == TARGET_WORDS * E

@@ -36,6 +36,7 @@ def attention(name: str) -> dict[str, Any]:
 MODELS = {name: composed(f"model={name}") for name in choices("model")}
 ATTENTIONS = {name: attention(name) for name in choices("attention")}
 LANGUAGE_MODELS = {name for name, config in MODELS.items() if config["objective"]["kind"] != "translation"}
+NEURAL = {name for name, config in MODELS.items() if config["objective"]["kind"] != "counting"}
 WITHOUT_ATTENTION = {name for name, config in MODELS.items() if not config["attention"]}
 
 

@@ -9,10 +9,22 @@ from typing import Any
 import yaml
 
 from support.scripts import write_pair
+from unrolled.inspection import record
 from unrolled.runs.folder import Run
 
 TEXTS = {"test.source": "1" * 64, "test.target": "2" * 64, "tokenizer.target": "3" * 64}
 SIGNATURES = {"bleu_signature": "nrefs:1|tok:13a", "chrf_signature": "nrefs:1", "ter_signature": "nrefs:1"}
+RATES = {
+    ("cgru", "ady", 1): 20.0,
+    ("cgru", "ady", 2): 30.0,
+    ("cgru", "bul", 1): 10.0,
+    ("cgru", "bul", 2): 12.0,
+    ("dot", "ady", 1): 40.0,
+    ("dot", "ady", 2): 44.0,
+    ("dot", "bul", 1): 50.0,
+    ("dot", "bul", 2): 52.0,
+}
+"""Word error rates in percent, by model, language and seed."""
 SOURCES = [f"source {number} {'word ' * (number % 7)}.".replace("  ", " ") for number in range(24)]
 REFERENCES = [f"this is the reference of number {number} {'Wort ' * (number % 7)}." for number in range(24)]
 
@@ -98,3 +110,11 @@ def run(
     figures = ({} if bleu is None else {"test/bleu": bleu}) | SIGNATURES | dict(results or {})
     options = {"seed": 1, "choices.model": "cgru", "choices.attention": "bahdanau", **options}
     return Run(Path(name), status, options, figures, sha256, None if named is None else frozenset(named))
+
+
+def write_record(folder: Path, run: str, *texts: str, split: str = "val") -> Path:
+    """A folder with the record of a run's attention at one step, on sentences with these texts."""
+    folder.mkdir()
+    sentences = [{"line": line, "text": text, "source": [text], "targets": {}} for line, text in enumerate(texts, 1)]
+    record.write(folder, [{"run": run, "split": split, "step": 7, "sentences": sentences}])
+    return folder

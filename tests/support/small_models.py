@@ -44,6 +44,8 @@ PARTS = {
 """The classes of every translator of conf/."""
 WITH_CELL = [name for name, parts in PARTS.items() if "cell" in parts["decoder"].keywords]
 """The translators with a choice of the decoder's cell."""
+ATTENDING = [name for name in PARTS if name not in conf.WITHOUT_ATTENTION]
+"""The translators with an attention."""
 # (model, attention, cell): every decoder with every attention that goes with it, WITH_CELL also with every cell
 COMBINATIONS = [
     *((model, name, "gru") for model in PARTS for name in conf.ATTENTIONS if conf.go_together(model, name)),
@@ -60,6 +62,23 @@ def sizes_for(attention):
         except UserError:
             return 2 * D, D
     return D, ENCODER
+
+
+def start_of(attention):
+    """What ``attention`` remembers before the first step."""
+    decoder_size, encoder_size = sizes_for(attention)
+    module = ATTENTIONS[attention](query_size=decoder_size, annotation_size=2 * encoder_size)
+    annotations, valid = torch.zeros(1, S, 2 * encoder_size), torch.ones(1, S, dtype=torch.bool)
+    return module.start(module.prepare(annotations, valid))
+
+
+REMEMBERING = [name for name in ATTENTIONS if start_of(name) != ()]
+"""The attentions with a memory."""
+
+
+def some_attention(model, attention="bahdanau"):
+    """``attention``, or none where ``model`` takes none."""
+    return attention if model in ATTENDING else "none"
 
 
 def fed(cell="gru"):

@@ -4,9 +4,10 @@ from dataclasses import replace
 from functools import partial
 
 from support import conf
-from support.small_models import CELLS, COMBINATIONS, IDS
+from support.small_models import CELLS, COMBINATIONS, IDS, PARTS
 from unrolled.configuration.slots import instantiate
 from unrolled.conformance.subject import Subject
+from unrolled.models.decoder import Decoder, DL4MTDecoder
 
 
 def subject(model: str, attention: str, **options) -> Subject:
@@ -24,14 +25,24 @@ def with_cell(model: str, attention: str, cell: str) -> Subject:
     return replace(made, model=partial(made.model, decoder=partial(decoder, cell=cell)))
 
 
+def with_decoder(model: str, attention: str, kind: type[Decoder] | None = None, **options) -> Subject:
+    """The same with a decoder of another ``kind``, or with other ``options`` of it."""
+    made = subject(model, attention)
+    decoder = partial(made.model.keywords["decoder"] if kind is None else kind, **options)
+    return replace(made, model=partial(made.model, decoder=decoder))
+
+
 def with_attention(attention: partial, model: str = "cgru") -> Subject:
     """The choice ``model`` of conf/ with any attention."""
     return replace(subject(model, "bahdanau"), attention=attention)
 
 
+FEEDING = [name for name, parts in PARTS.items() if "input_feeding" in parts["decoder"].keywords]
 SUBJECTS = {name: with_cell(*combination) for name, combination in zip(IDS, COMBINATIONS, strict=True)}
-SUBJECTS |= {f"rnn_lm-{cell}": subject("rnn_lm", "none", cell=cell) for cell in CELLS}
-FED = subject("bahdanau", "gru_att")
-FED = replace(FED, model=partial(FED.model, decoder=partial(FED.model.keywords["decoder"], input_feeding=True)))
-SUBJECTS["bahdanau-gru_att-input_feeding"] = FED
-SUBJECTS["feedforward_lm"] = subject("feedforward_lm", "none")
+SUBJECTS |= {f"{model}-gru_att-input_feeding": with_decoder(model, "gru_att", input_feeding=True) for model in FEEDING}
+SUBJECTS["cgru-bahdanau-dl4mt"] = with_decoder("cgru", "bahdanau", DL4MTDecoder)  # not in conf/: for imported runs
+for model in sorted(conf.NEURAL & conf.LANGUAGE_MODELS):
+    if "cell" in conf.MODELS[model]["model"]:
+        SUBJECTS |= {f"{model}-{cell}": subject(model, "none", cell=cell) for cell in CELLS}
+    else:
+        SUBJECTS[model] = subject(model, "none")

@@ -1,0 +1,52 @@
+"""The figures of several runs of train_throughput.py as one table, with torch's own GRU, which is cuDNN's on a GPU.
+
+    python benchmarks/one_table.py throughput-32.json throughput-64.json throughput-256.json
+
+nn.GRU: its GFLOP/s, as wide as our decoder. plain loop: its time, relative to ours.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+from report import row
+
+HEAD = [
+    "attention",
+    "size",
+    "precision",
+    "sentences",
+    "tokens/s",
+    "GFLOP/s",
+    "nn.GRU",
+    "of peak",
+    "plain loop",
+]
+
+
+def lines(report: dict) -> list[str]:
+    """A row for each model and precision that ``report``, the content of a file, has figures of."""
+    rows = []
+    for experiment in report["experiments"]:
+        ours = experiment["contestants"]["ours"]
+        plain = experiment["contestants"].get("plain", {}).get("times_as_long_as", {}).get("ours")
+        cells = [experiment[what] for what in ("attention", "size", "precision")]
+        cells += [f"{report['sentences']}", f"{ours['target_tokens_per_second']:,.0f}"]
+        cells += [
+            f"{ours['operations_per_second'] / 1e9:,.0f}",
+            f"{experiment['gru_operations_per_second'] / 1e9:,.0f}",
+        ]
+        cells += [f"{ours['share_of_peak']:.0%}", "" if plain is None else f"{plain:.2f} x"]
+        rows.append(row(cells))
+    return rows
+
+
+def main() -> None:
+    """As the module's docstring says."""
+    print(row(HEAD) + "\n" + row(["---"] * 3 + ["---:"] * 6))
+    for path in map(Path, sys.argv[1:]):
+        print("\n".join(lines(json.loads(path.read_text(encoding="utf-8")))))
+
+
+if __name__ == "__main__":
+    main()
