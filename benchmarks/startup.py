@@ -19,6 +19,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -121,7 +122,7 @@ runpy.run_path(path, run_name="__main__")
 """
 
 
-def compare(before: Path, rounds: int, commands: list[str]) -> None:
+def compare(before: Path, rounds: int, commands: Iterable[str] = COMMANDS) -> None:
     """Print the table of both trees."""
     with tempfile.TemporaryDirectory() as name:
         folders = {before: Path(name, "before"), ROOT: Path(name, "now")}  # each tree with runs and a cache of its own
