@@ -4,6 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.fast_decoders import FAST_ATTENTIONS, FAST_DECODERS, C, build, every_fast_pair, mask, normal
 from support.small_models import ATTENDING, SOURCE_WORDS, TARGET_WORDS, A, B, D, E, S, T, pad, randomise, words
 from support.small_models import build as build_translator
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -15,41 +16,11 @@ from unrolled.models.attention import (
     CoverageAttention,
     DotAttention,
     GeneralAttention,
-    GRUAttention,
     PooledGRUAttention,
 )
-from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, DL4MTDecoder, MeanContextDecoder, RNNsearchDecoder
+from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, MeanContextDecoder, RNNsearchDecoder
 from unrolled.models.fast import attention as fast_attention
 from unrolled.models.fast import recomputed
-
-C = 8
-FAST_ATTENTIONS = {"bahdanau": BahdanauAttention, "gru_att": GRUAttention}
-FAST_DECODERS = {
-    "cgru": (CGRUDecoder, {}),
-    "dl4mt": (DL4MTDecoder, {}),
-    "rnnsearch": (RNNsearchDecoder, {}),
-    "bahdanau-gru": (BahdanauDecoder, {"cell": "gru"}),
-    "bahdanau-gru_reset_after": (BahdanauDecoder, {"cell": "gru_reset_after"}),
-    "bahdanau-tanh": (BahdanauDecoder, {"cell": "tanh"}),
-}
-every_fast_pair = pytest.mark.parametrize(
-    ("name", "attention"), [(name, attention) for name in FAST_DECODERS for attention in FAST_ATTENTIONS]
-)
-
-
-def build(name, attention, *, embedding=E, annotation=C, size=D, attention_size=A, seed=40):
-    mechanism = FAST_ATTENTIONS[attention](query_size=size, annotation_size=annotation, size=attention_size)
-    decoder, extra = FAST_DECODERS[name]
-    decoder = decoder(embedding_size=embedding, annotation_size=annotation, size=size, attention=mechanism, **extra)
-    return randomise(decoder.double(), seed)
-
-
-def normal(*shape, seed=41):
-    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-
-
-def mask(lengths, length):
-    return torch.arange(length) < torch.tensor(lengths).unsqueeze(1)
 
 
 def outputs_and_gradients(decoder, unroll, annotations, embeddings, valid, parameters=None):

@@ -63,14 +63,28 @@ class Batch:
         """(B, T - 1) bool, True at real tokens of ``target_out``."""
         return self.target_out != PAD
 
+    @property
+    def counted(self) -> Tensor:
+        """(N,): the real tokens of ``target_out``, as numbers of its positions row by row, from 0; on its device.
+
+        Computed from the lengths on the CPU, so that nothing waits for a GPU, as it would with ``target_out_valid``.
+        """
+        valid = torch.arange(self.target.shape[1] - 1) < (self.target_lengths - 1).unsqueeze(1)
+        return send(valid.flatten().nonzero().squeeze(1), self.target.device)
+
     def to(self, device: torch.device | str, **options: Any) -> "Batch":
         """The batch with source and target on ``device``; ``options`` are those of Tensor.to."""
         return replace(
             self,
-            source=None if self.source is None else self.source.to(device, **options),
-            target=self.target.to(device, **options),
-            known=None if self.known is None else self.known.to(device, **options),
+            source=None if self.source is None else send(self.source, device, **options),
+            target=send(self.target, device, **options),
+            known=None if self.known is None else send(self.known, device, **options),
         )
+
+
+def send(tensor: Tensor, device: torch.device | str, **options: Any) -> Tensor:
+    """``tensor.to(device, **options)``, where a copy to a GPU does not wait for the work that it has still to do."""
+    return tensor.to(device, **{"non_blocking": torch.device(device).type != "cpu"} | options)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from unrolled.data.batch import send
 from unrolled.data.store import TokenStore
 from unrolled.errors import UserError
 from unrolled.text.tokens import BOS, EOS, PAD
@@ -30,6 +31,12 @@ class StreamBatch:
     target_out: Tensor
     """(B, T): the words to predict; PAD after the end of the text."""
     first: bool
+    counted: Tensor | None = None
+    """(N,): the real tokens of ``target_out``, as numbers of its positions row by row, from 0."""
+
+    def __post_init__(self) -> None:
+        if self.counted is None:
+            self.counted = self.target_out_valid.flatten().nonzero().squeeze(1)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -43,7 +50,10 @@ class StreamBatch:
     def to(self, device: torch.device | str, **options: Any) -> "StreamBatch":
         """The batch on ``device``; ``options`` are those of Tensor.to."""
         return replace(
-            self, target_in=self.target_in.to(device, **options), target_out=self.target_out.to(device, **options)
+            self,
+            target_in=send(self.target_in, device, **options),
+            target_out=send(self.target_out, device, **options),
+            counted=None if self.counted is None else send(self.counted, device, **options),
         )
 
 

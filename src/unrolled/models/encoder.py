@@ -36,7 +36,7 @@ class Reverse:
 
     def __init__(self, embeddings: Tensor, lengths: Tensor) -> None:
         positions = torch.arange(embeddings.shape[1], device=embeddings.device)
-        ends = lengths.to(embeddings.device).unsqueeze(1)
+        ends = lengths.to(embeddings.device, non_blocking=True).unsqueeze(1)
         self.padding = (positions >= ends).unsqueeze(-1)
         # position i of the reversed sentence is position length - 1 - i
         self._mirror = torch.where(positions < ends, ends - 1 - positions, positions).unsqueeze(-1)
@@ -72,10 +72,14 @@ class BidirectionalGRU(Encoder):
 
     def annotate_by_torch(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
         """The definition of ``forward``: nn.GRU over packed sentences."""
-        packed = nn.utils.rnn.pack_padded_sequence(embeddings, lengths, batch_first=True, enforce_sorted=False)
+        # sorted here: with enforce_sorted=False torch would wait for a GPU
+        order = lengths.argsort(descending=True, stable=True)
+        longest_first, back = (numbers.to(embeddings.device, non_blocking=True) for numbers in (order, order.argsort()))
+        ordered = embeddings.index_select(0, longest_first)
+        packed = nn.utils.rnn.pack_padded_sequence(ordered, lengths[order], batch_first=True)
         outputs, _ = self.gru(packed)
         annotations, _ = nn.utils.rnn.pad_packed_sequence(outputs, batch_first=True, total_length=embeddings.shape[1])
-        return torch.as_tensor(annotations)
+        return torch.as_tensor(annotations).index_select(0, back)
 
     def annotate(self, embeddings: Tensor, lengths: Tensor) -> Tensor:
         """``forward`` with a hand-written backward pass."""

@@ -5,6 +5,7 @@ Letters: B sentences, S source length, T target words to predict.
 
 from typing import Any, Protocol
 
+import torch
 from torch import Tensor
 
 
@@ -25,6 +26,14 @@ class PredictedWords(Protocol):
     def target_out_valid(self) -> Tensor:
         """``(B, T)`` bool, True at real tokens of ``target_out``."""
         ...
+
+
+def pick(x: Tensor, counted: Tensor) -> Tensor:
+    """``(B, T, ...)`` -> ``(N, ...)`` at the ``counted`` positions.
+
+    These are bool ``(B, T)``, or ``(N,)``, the numbers of the positions row by row; for bool a GPU is waited for.
+    """
+    return x[counted] if counted.dtype == torch.bool else x.flatten(0, 1).index_select(0, counted)
 
 
 class Sentences(PredictedWords, Protocol):

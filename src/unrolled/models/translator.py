@@ -17,7 +17,7 @@ from unrolled.models.encoder import BidirectionalGRU, Encoder
 from unrolled.models.initialise import initialise
 from unrolled.models.known_alignment import given_contexts
 from unrolled.models.readout import Readout
-from unrolled.models.sentences import Sentences
+from unrolled.models.sentences import Sentences, pick
 from unrolled.models.trace import Trace, apart
 from unrolled.text.tokens import PAD
 
@@ -61,7 +61,7 @@ class Translator(nn.Module):
         embeddings = self.embedding_dropout(self.source_embedding(source))
         annotations = self.annotation_dropout(self.encoder(embeddings, source_lengths))
         positions = torch.arange(source.shape[1], device=source.device)
-        return annotations, positions < source_lengths.to(source.device).unsqueeze(1)
+        return annotations, positions < source_lengths.to(source.device, non_blocking=True).unsqueeze(1)
 
     def forward(
         self,
@@ -73,16 +73,18 @@ class Translator(nn.Module):
     ) -> tuple[Tensor, Tensor]:
         """Teacher forcing.
 
-        ``source (B, S)``, CPU ``source_lengths (B,)``, ``target_in (B, T)`` beginning with <s>, bool ``counted
-        (B, T)``: the positions whose next word counts. ``known (B, T, S)``: a known alignment that gives the contexts
-        of linked words, see `known_alignment`. Returns the readout's hidden vectors at the N counted positions
-        ``(N, R)``, the input of ``readout.output``, and the attention weights ``(B, T, S)``.
+        ``source (B, S)``, CPU ``source_lengths (B,)``, ``target_in (B, T)`` beginning with <s>, ``counted``: the
+        positions whose next word counts, bool ``(B, T)`` or their numbers ``(N,)``, see `pick`. ``known (B, T, S)``: a
+        known alignment that gives the contexts of linked words, see `known_alignment`. Returns the readout's hidden
+        vectors at the N counted positions ``(N, R)``, the input of ``readout.output``, and the attention weights
+        ``(B, T, S)``.
         """
         annotations, valid = self.encode(source, source_lengths)
         embeddings = self.embedding_dropout(self.target_embedding(target_in))
         given = None if known is None else given_contexts(known, annotations)
         (states, contexts), weights = self.decoder.unroll(embeddings, self.decoder.start(annotations, valid), given)
-        hidden = self.readout.hidden((states[counted], contexts[counted]), embeddings[counted])
+        features = pick(states, counted), pick(contexts, counted)
+        hidden = self.readout.hidden(features, pick(embeddings, counted))
         return hidden, weights
 
     def start(self, batch: Sentences) -> Nested:

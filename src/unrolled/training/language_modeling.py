@@ -8,6 +8,7 @@ from typing_extensions import override
 from unrolled.data.batch import Batch
 from unrolled.data.continuous import StreamBatch
 from unrolled.models.language_model import NeuralLanguageModel
+from unrolled.models.sentences import pick
 from unrolled.models.state import map_state
 from unrolled.models.trace import Tracer
 from unrolled.training.gradient_regularization import check_regularization, total_omega
@@ -39,8 +40,9 @@ class LanguageModeling(Objective):
         traced = [tracer] if self.training and self.gradient_regularization else []
         hidden, state = self.model(batch.target_in, self._state(batch), *traced)
         self._carry(batch, state)
-        counted = batch.target_out_valid
-        loss = linear_token_loss(hidden[counted], self.model.output, batch.target_out[counted], self._smoothing())
+        counted = batch.counted if batch.counted is not None else batch.target_out_valid
+        hidden, words = pick(hidden, counted), pick(batch.target_out, counted)
+        loss = linear_token_loss(hidden, self.model.output, words, self._smoothing())
         return self._regularized(loss, tracer) if traced else loss
 
     def _regularized(self, loss: TokenLoss, tracer: Tracer) -> TokenLoss:

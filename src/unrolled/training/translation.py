@@ -12,6 +12,7 @@ from unrolled.errors import UserError
 from unrolled.metrics.attention_counts import AttentionCounts
 from unrolled.metrics.error_rates import errors_of_lines, total
 from unrolled.metrics.translation_scores import check_bleu_tokenize, translation_scores
+from unrolled.models.sentences import pick
 from unrolled.models.translator import Translator
 from unrolled.search.generator import Search
 from unrolled.training.alignment_loss import Supervision, check_supervision, doubly_stochastic
@@ -94,12 +95,13 @@ class Translation(Objective):
         """The words' loss and the attention weights ``(B, T, S)`` under forced decoding."""
         if batch.source is None or batch.source_lengths is None:
             raise TypeError("a translator needs batches with a source")
-        counted = batch.target_out_valid
+        counted = batch.counted
         replacing = self.training and self.supervision is not None and self.supervision.replace
         known = batch.known if replacing else None
         hidden, weights = self.model(batch.source, batch.source_lengths, batch.target_in, counted, known)
         smoothing = self.label_smoothing if self.training else 0.0
-        return linear_token_loss(hidden, self.model.readout.output, batch.target_out[counted], smoothing), weights
+        words = pick(batch.target_out, counted)
+        return linear_token_loss(hidden, self.model.readout.output, words, smoothing), weights
 
     def _taught(self, loss: TokenLoss, batch: Batch, weights: Tensor) -> TokenLoss:
         """``loss`` plus what is added to the objective for the attention's weights."""

@@ -7,15 +7,16 @@ Letters: B batch, T target length, S source length, I input size, O output size,
 P size of the input products.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from typing_extensions import override
 
+from unrolled.models.fast import graphs
 from unrolled.models.fast.kernel import AttentionKernel, CellKernel, Kernel
 from unrolled.models.fast.products import Product, product_dtype, weight_gradient
 from unrolled.models.known_alignment import Given
@@ -258,10 +259,11 @@ def unroll(kernel: DecoderKernel, s: Tensor, x: Tensor, given: Given | None = No
     Returns the states that the readout looks at ``(B, T, D)``, contexts ``(B, T, C)`` and weights ``(B, T, S)``.
     Gradients flow to x, s_0 and the inputs of the parts, once: a second derivative raises a RuntimeError.
     """
-    inputs = (tensor for part in kernel.parts for tensor in part.inputs)
+    inputs = [tensor for part in kernel.parts for tensor in part.inputs]
     known, linked = (None, None) if given is None else (tensor.transpose(0, 1) for tensor in given)
+    fixed = [isinstance(tensor, nn.Parameter) for tensor in inputs]
     states, contexts, weights = _UnrolledDecoder.apply(  # type: ignore[no-untyped-call]
-        kernel, product_dtype(s), x.to(s.dtype), s, None if known is None else known.to(s.dtype), linked, *inputs
+        kernel, product_dtype(s), fixed, x.to(s.dtype), s, None if known is None else known.to(s.dtype), linked, *inputs
     )
     return states[:, kernel.looked_at], contexts, weights
 
@@ -269,7 +271,7 @@ def unroll(kernel: DecoderKernel, s: Tensor, x: Tensor, given: Given | None = No
 class _UnrolledDecoder(torch.autograd.Function):
     """x ``(T, B, P)``, s_0 ``(B, D)``, what is given and the parts' inputs -> s_0 ... s_T, contexts, weights.
 
-    The outputs have the batch first.
+    The outputs have the batch first. ``fixed``: which of the parts' inputs are parameters.
     """
 
     @staticmethod
@@ -277,65 +279,122 @@ class _UnrolledDecoder(torch.autograd.Function):
         ctx: Any,
         kernel: DecoderKernel,
         dtype: torch.dtype,
+        fixed: list[bool],
         x: Tensor,
         s: Tensor,
         given: Tensor | None,
         linked: Tensor | None,
         *inputs: Tensor,
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """All steps, first to last."""
-        steps, batch = x.shape[:2]
-        with torch.autocast(s.device.type, enabled=False):
-            kernel.load(s, dtype)
-            kernel.given, kernel.linked = given, linked
-            for part in (kernel, *kernel.parts):
-                part.begin(steps, s)
-            _, length, annotation_size = kernel.attention.annotations.shape
-            states = s.new_empty(steps + 1, *s.shape)
-            contexts = s.new_empty(steps, batch, annotation_size)
-            # soft-max in half precision would not sum to one
-            weights = s.new_empty(steps, batch, length, dtype=torch.promote_types(s.dtype, torch.float32))
-            states[0] = s
-            for t in range(steps):
-                kernel.forward(t, x[t], states[t], states[t + 1], contexts[t], weights[t])
-        ctx.dtype, ctx.size, ctx.plan = dtype, x.shape[2], _plan(kernel)
-        ctx.save_for_backward(states, contexts, weights, linked, *_tensors(kernel))
+    ) -> tuple[Tensor, ...]:
         ctx.set_materialize_grads(False)
-        return states.transpose(0, 1), contexts.transpose(0, 1), weights.transpose(0, 1)
+        ctx.dtype = dtype
+        ctx.use = graphs.use(_loop(kernel, dtype, fixed, (x, s, given, linked, *inputs)), x.device)
+        if ctx.use is None:
+            results = _forward(kernel, dtype, x, s, given, linked)
+            ctx.plan, ctx.size = _plan(kernel), x.shape[2]
+            ctx.save_for_backward(*results, linked, *_tensors(kernel))
+        else:
+            results = ctx.use.results
+        return tuple(result.transpose(0, 1) for result in results)
 
     @staticmethod
     @once_differentiable
-    def backward(
-        ctx: Any, dstates: Tensor | None, dcontexts: Tensor | None, dweights: Tensor | None
-    ) -> tuple[Tensor | None, ...]:
-        """All steps, last to first."""
+    def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        gradients = tuple(None if gradient is None else gradient.transpose(0, 1) for gradient in gradients)
+        if ctx.use is not None:
+            return (None, None, None, *ctx.use.backward(gradients))
         states, contexts, weights, linked, *tensors = ctx.saved_tensors
         kernel = _rebuild(ctx.plan, tensors)
-        steps, zeros = len(contexts), torch.zeros_like
-        dstates = zeros(states) if dstates is None else dstates.transpose(0, 1)
-        dcontexts = zeros(contexts) if dcontexts is None else dcontexts.transpose(0, 1)
-        with torch.autocast(states.device.type, enabled=False):
-            kernel.load(states[0], ctx.dtype)
-            kernel.linked, kernel.dgiven = linked, None if linked is None else torch.empty_like(contexts)
-            for part in (kernel, *kernel.parts):
-                part.begin_backward(steps, states[0])
-            dx = states.new_empty(*contexts.shape[:2], ctx.size)
-            ds = dstates[steps].clone()
-            for t in reversed(range(steps)):
-                dalpha = None if dweights is None else dweights[:, t]
-                ds = kernel.backward(t, ds, dcontexts[t], dalpha, states[t], weights[t], dx[t])
-                ds.add_(dstates[t])
-            gradients = kernel.part_gradients(states[:steps], contexts, weights, dx)
-        return (None, None, dx, ds, kernel.dgiven, None, *(gradient for of_part in gradients for gradient in of_part))
+        return (
+            None,
+            None,
+            None,
+            *_backward(kernel, ctx.dtype, ctx.size, (states, contexts, weights), linked, gradients),
+        )
+
+
+Results = tuple[Tensor, Tensor, Tensor]
+
+
+def _forward(
+    kernel: DecoderKernel, dtype: torch.dtype, x: Tensor, s: Tensor, given: Tensor | None, linked: Tensor | None
+) -> Results:
+    """All steps, first to last: s_0 ... s_T ``(T + 1, B, D)``, contexts ``(T, B, C)``, weights ``(T, B, S)``."""
+    steps, batch = x.shape[:2]
+    with torch.autocast(s.device.type, enabled=False):
+        kernel.load(s, dtype)
+        kernel.given, kernel.linked = given, linked
+        for part in (kernel, *kernel.parts):
+            part.begin(steps, s)
+        _, length, annotation_size = kernel.attention.annotations.shape
+        states = s.new_empty(steps + 1, *s.shape)
+        contexts = s.new_empty(steps, batch, annotation_size)
+        # soft-max in half precision would not sum to one
+        weights = s.new_empty(steps, batch, length, dtype=torch.promote_types(s.dtype, torch.float32))
+        states[0] = s
+        for t in range(steps):
+            kernel.forward(t, x[t], states[t], states[t + 1], contexts[t], weights[t])
+    return states, contexts, weights
+
+
+def _backward(
+    kernel: DecoderKernel,
+    dtype: torch.dtype,
+    size: int,
+    results: Results,
+    linked: Tensor | None,
+    gradients: Sequence[Tensor | None],
+) -> Gradients:
+    """All steps, last to first: the gradients of x, s_0, what is given and the parts' inputs, from the results'.
+
+    ``size``: P.
+    """
+    states, contexts, weights = results
+    dstates, dcontexts, dweights = gradients
+    steps, zeros = len(contexts), torch.zeros_like
+    dstates = zeros(states) if dstates is None else dstates
+    dcontexts = zeros(contexts) if dcontexts is None else dcontexts
+    with torch.autocast(states.device.type, enabled=False):
+        kernel.load(states[0], dtype)
+        kernel.linked, kernel.dgiven = linked, None if linked is None else torch.empty_like(contexts)
+        for part in (kernel, *kernel.parts):
+            part.begin_backward(steps, states[0])
+        dx = states.new_empty(*contexts.shape[:2], size)
+        ds = dstates[steps].clone()
+        for t in reversed(range(steps)):
+            dalpha = None if dweights is None else dweights[t]
+            ds = kernel.backward(t, ds, dcontexts[t], dalpha, states[t], weights[t], dx[t])
+            ds.add_(dstates[t])
+        of_parts = kernel.part_gradients(states[:steps], contexts, weights, dx)
+    return (dx, ds, kernel.dgiven, None, *(gradient for of_part in of_parts for gradient in of_part))
+
+
+def _loop(kernel: DecoderKernel, dtype: torch.dtype, fixed: list[bool], inputs: Sequence[Tensor | None]) -> graphs.Loop:
+    """Both passes over all steps, as a function of x, s_0, what is given and the parts' inputs."""
+    plan = _plan(kernel)
+
+    def forward(inputs: list[Tensor | None]) -> tuple[Results, Any]:
+        x, s, given, linked, *of_parts = inputs
+        assert x is not None
+        assert s is not None
+        fresh = _rebuild(plan, (tensor for tensor in of_parts if tensor is not None))
+        results = _forward(fresh, dtype, x, s, given, linked)
+        return results, (_plan(fresh), x.shape[2], results, linked, list(_tensors(fresh)))
+
+    def backward(kept: Any, gradients: list[Tensor]) -> Gradients:
+        plan, size, results, linked, tensors = kept
+        return _backward(_rebuild(plan, tensors), dtype, size, results, linked, gradients)
+
+    return graphs.Loop((plan, dtype), inputs, [False] * 4 + fixed, forward, backward)
 
 
 # Between forward and backward autograd holds all tensors, so that it can free them after use. All else that is needed
 # to rebuild the kernel is its plan: its class, and for every part the class and the numbers of input and kept tensors.
-_Plan = tuple[type[DecoderKernel], int, list[tuple[type[Kernel], int, int]]]
+_Plan = tuple[type[DecoderKernel], int, tuple[tuple[type[Kernel], int, int], ...]]
 
 
 def _plan(kernel: DecoderKernel) -> _Plan:
-    parts = [(type(part), len(part.inputs), len(part.kept)) for part in kernel.parts]
+    parts = tuple((type(part), len(part.inputs), len(part.kept)) for part in kernel.parts)
     return type(kernel), len(kernel.kept), parts
 
 

@@ -1,0 +1,37 @@
+"""Decoders whose loop has a hand-written backward pass, each with each such attention; in float64."""
+
+import pytest
+import torch
+
+from support.small_models import A, D, E, randomise
+from unrolled.models.attention import BahdanauAttention, GRUAttention
+from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, DL4MTDecoder, RNNsearchDecoder
+
+C = 8
+FAST_ATTENTIONS = {"bahdanau": BahdanauAttention, "gru_att": GRUAttention}
+FAST_DECODERS = {
+    "cgru": (CGRUDecoder, {}),
+    "dl4mt": (DL4MTDecoder, {}),
+    "rnnsearch": (RNNsearchDecoder, {}),
+    "bahdanau-gru": (BahdanauDecoder, {"cell": "gru"}),
+    "bahdanau-gru_reset_after": (BahdanauDecoder, {"cell": "gru_reset_after"}),
+    "bahdanau-tanh": (BahdanauDecoder, {"cell": "tanh"}),
+}
+every_fast_pair = pytest.mark.parametrize(
+    ("name", "attention"), [(name, attention) for name in FAST_DECODERS for attention in FAST_ATTENTIONS]
+)
+
+
+def build(name, attention, *, embedding=E, annotation=C, size=D, attention_size=A, seed=40):
+    mechanism = FAST_ATTENTIONS[attention](query_size=size, annotation_size=annotation, size=attention_size)
+    decoder, extra = FAST_DECODERS[name]
+    decoder = decoder(embedding_size=embedding, annotation_size=annotation, size=size, attention=mechanism, **extra)
+    return randomise(decoder.double(), seed)
+
+
+def normal(*shape, seed=41):
+    return torch.randn(*shape, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
+
+
+def mask(lengths, length):
+    return torch.arange(length) < torch.tensor(lengths).unsqueeze(1)
