@@ -1,6 +1,7 @@
-"""Who takes part: the model as it is, and two ways to write the same function as loops over its steps.
+"""Who takes part: the model as it is, and ways to write the same function as loops over its steps.
 
 * ours: the model's teacher forcing, whatever it does, the chunked loss, and fused Adam: what train.py runs.
+* without_graphs: ours, its loop launched operation by operation on a GPU, not as CUDA graphs.
 * plain: nn.GRU or a plain loop in the encoder; ``Decoder.step`` position by position, the embedding projected in each;
   the readout over all positions at once with all logits held; Adam as torch gives it.
 * plain_keys_every_step: typical code. As plain, but the attention projects its keys anew at every step, and readout and
@@ -26,9 +27,13 @@ from torch.nn import functional
 
 from unrolled.data.batch import Batch
 from unrolled.models.encoder import BidirectionalGRU
+from unrolled.models.fast import graphs
+from unrolled.models.sentences import pick
 from unrolled.models.translator import Translator
 from unrolled.training.linear_loss import linear_token_loss
 from unrolled.training.loss import token_loss
+
+OURS = ("ours", "without_graphs")
 
 
 class Contestant:
@@ -43,10 +48,12 @@ class Contestant:
         self.watch = Watch(device)
         self._loss: Callable[[Translator, Batch, Watch], Tensor] = {
             "ours": ours,
+            "without_graphs": ours,
             "plain": plain,
             "plain_keys_every_step": plain_keys_every_step,
         }[name]
-        if name != "ours":
+        self._graphs = name == "ours"
+        if name not in OURS:
             model.encoder.forward = MethodType(
                 plain_gru if hasattr(model.encoder, "gru") else plain_cells,
                 model.encoder,
@@ -54,10 +61,11 @@ class Contestant:
             model.decoder.unroll = MethodType(plain_unroll, model.decoder)
         watch_encoder(model, self.watch)
         watch_decoder(model, self.watch)
-        self.optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, **({"fused": True} if name == "ours" else {}))
+        self.optimizer = torch.optim.Adam(model.parameters(), lr=1e-3, **({"fused": True} if name in OURS else {}))
 
     def step(self, batch: Batch) -> float:
         """One training step; the loss summed over tokens. ``watch`` then holds the seconds by part."""
+        graphs.ENABLED = self._graphs
         self.watch.start()
         low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.precision)
         with torch.autocast(self.device, low, enabled=low is not None):
@@ -73,9 +81,9 @@ class Contestant:
 
 
 def ours(model: Translator, batch: Batch, watch: Watch) -> Tensor:
-    counted = batch.target_out_valid
+    counted = batch.counted
     hidden, _ = model(batch.source, batch.source_lengths, batch.target_in, counted)
-    return linear_token_loss(hidden, model.readout.output, batch.target_out[counted]).objective
+    return linear_token_loss(hidden, model.readout.output, pick(batch.target_out, counted)).objective
 
 
 def plain(model: Translator, batch: Batch, watch: Watch) -> Tensor:

@@ -1,12 +1,13 @@
 """Does models/fast/, the hand-written backward passes, earn its keep against what torch offers for the same loops?
 
     OMP_NUM_THREADS=1 python benchmarks/fast_or_compiled.py [--attention gru_att] [--size 320] [--precision fp32]
-        [--way compiled] [--results FILE]
+        [--way compiled] [--results FILE] [--device cuda]
 
 A training step (forward, loss, backward) of model=cgru on random words, batches shaped as experiment=multi30k's and one
 of sentences of 100 pieces, each filled to its 1,200 tokens. Each way is timed against ``fast`` alone, in turns in one
 process, in CPU seconds, which neighbours disturb least. Its memory is the resident high-water of another process, which
-also starts with what the first has compiled. What FILE holds is not measured again.
+also starts with what the first has compiled. What FILE holds is not measured again. On a GPU, seconds on the clock and
+its memory; ``fast`` has CUDA graphs there, and ``without graphs`` has not.
 """
 
 import argparse
@@ -30,6 +31,7 @@ BATCHES = {"multi30k": [(85, 14, 11), (75, 14, 16), (48, 20, 25)], "100 x 100": 
 TURNS = {"multi30k": 3, "100 x 100": 2}
 VOCABULARY = 8000
 WAYS = ("fast", "plain", "checkpoint", "compiled", "compiled + checkpoint")
+MORE = ("without graphs", "whole loop compiled")
 COMPILED = ("compiled", "compiled + checkpoint", "whole loop compiled")
 
 
@@ -38,7 +40,8 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--attention", nargs="+", default=["bahdanau", "gru_att"], choices=["bahdanau", "gru_att"])
     parser.add_argument("--size", nargs="+", default=list(SIZES), choices=SIZES, help="the decoder's")
     parser.add_argument("--precision", nargs="+", default=["fp32", "bf16"], choices=["fp32", "bf16"])
-    parser.add_argument("--way", nargs="+", default=list(WAYS), choices=[*WAYS, "whole loop compiled"])
+    parser.add_argument("--way", nargs="+", default=list(WAYS), choices=[*WAYS, *MORE])
+    parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--results", type=Path, help="JSON lines, added to; another run resumes from it")
     parser.add_argument("--child", help=argparse.SUPPRESS)  # what a child process measures
     return parser.parse_args()
@@ -80,7 +83,7 @@ def take(way: str, model: Any) -> None:
     from torch.utils.checkpoint import checkpoint
 
     encoder, decoder = model.encoder, model.decoder
-    if way == "fast":
+    if way in ("fast", "without graphs"):
         return
     encoder.forward = encoder.annotate_by_torch
     decoder.unroll = decoder.unroll_plainly
@@ -114,11 +117,12 @@ def step(model: Any, inputs: tuple[Any, ...], precision: str) -> float:
 
     source, lengths, target_in, target_out = inputs
     model.zero_grad()
-    with torch.autocast("cpu", torch.bfloat16, enabled=precision == "bf16"):
+    device = source.device.type
+    with torch.autocast(device, torch.bfloat16, enabled=precision == "bf16"):
         hidden, _ = model(source, lengths, target_in, torch.ones_like(target_in, dtype=torch.bool))
         loss = linear_token_loss(hidden, model.readout.output, target_out.flatten()).objective / target_out.numel()
     loss.backward()
-    return float(loss.detach())
+    return float(loss.detach())  # a GPU is waited for
 
 
 def check_same(one: Any, other: Any, inputs: tuple[Any, ...], precision: str) -> None:
@@ -133,13 +137,25 @@ def check_same(one: Any, other: Any, inputs: tuple[Any, ...], precision: str) ->
         raise RuntimeError(f"not the same function: losses {losses}, gradients {distance:.1e} apart")
 
 
-def timed(way: str, attention: str, size: str, precision: str) -> dict[str, Any]:
+def steps_of(way: str, model: Any, precision: str) -> Callable[[tuple[Any, ...]], float]:
+    """A training step of ``model``, that way."""
+    from unrolled.models.fast import graphs
+
+    def one(inputs: tuple[Any, ...]) -> float:
+        graphs.ENABLED = way == "fast"
+        return step(model, inputs, precision)
+
+    return one
+
+
+def timed(device: str, way: str, attention: str, size: str, precision: str) -> dict[str, Any]:
     """Start-up seconds of ``way``, and per kind of batch the median of its time to fast's."""
-    models = {name: build(attention, size) for name in ("fast", way)}
+    models = {name: build(attention, size).to(device) for name in ("fast", way)}
+    now = time.perf_counter if device == "cuda" else time.process_time
     for name, model in models.items():
         take(name, model)
-    steps = {name: lambda inputs, model=model: step(model, inputs, precision) for name, model in models.items()}
-    batches = {kind: [batch(*shape) for shape in shapes] for kind, shapes in BATCHES.items()}
+    steps = {name: steps_of(name, model, precision) for name, model in models.items()}
+    batches = {kind: [on(device, batch(*shape)) for shape in shapes] for kind, shapes in BATCHES.items()}
     first = batches["multi30k"][0]
     start = start_seconds(steps[way], batches["multi30k"])
     check_same(*models.values(), first, precision)
@@ -147,15 +163,24 @@ def timed(way: str, attention: str, size: str, precision: str) -> dict[str, Any]
     for kind, several in batches.items():
         if way == "whole loop compiled" and kind != "multi30k":
             continue
+        if device == "cuda":
+            for inputs, run in product(several * 3, steps.values()):
+                run(inputs)  # loops are captured before anything is timed
         seconds: dict[str, list[float]] = {name: [] for name in steps}
         for turn in range(TURNS[kind]):
             for inputs in several:
                 for name in list(steps)[:: -1 if turn % 2 else 1]:
-                    begin = time.process_time()
+                    begin = now()
                     steps[name](inputs)
-                    seconds[name].append(time.process_time() - begin)
+                    seconds[name].append(now() - begin)
         ratios[kind] = statistics.median(a / b for a, b in zip(seconds[way], seconds["fast"], strict=True))
     return {"start": start, "times": ratios}
+
+
+def on(device: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """A batch on ``device``; lengths stay on the CPU."""
+    source, lengths, *target = inputs
+    return source.to(device), lengths, *(part.to(device) for part in target)
 
 
 def start_seconds(run: Callable[[tuple[Any, ...]], object], several: list[tuple[Any, ...]]) -> float:
@@ -174,19 +199,26 @@ def cpu_seconds() -> float:
     return sum(os.times()[:4])
 
 
-def held(way: str, attention: str, size: str, precision: str) -> dict[str, Any]:
+def held(device: str, way: str, attention: str, size: str, precision: str) -> dict[str, Any]:
     """MiB resident at most, and the start-up seconds with what another process has compiled."""
-    model = build(attention, size)
+    import torch
+
+    model = build(attention, size).to(device)
     take(way, model)
+    run = steps_of(way, model, precision)
     peaks, start = {}, 0.0
     for kind, shapes in BATCHES.items():  # from small to large
-        several = [batch(*shape) for shape in shapes]
+        several = [on(device, batch(*shape)) for shape in shapes]
         if kind == "multi30k":
-            start = start_seconds(lambda inputs: step(model, inputs, precision), several)
+            start = start_seconds(run, several)
         elif way == "whole loop compiled":
             continue
         else:
-            step(model, several[0], precision)
+            run(several[0])
+        if device == "cuda":
+            run(several[0])  # captured
+            peaks[kind] = torch.cuda.max_memory_reserved() / 2**20
+            continue
         status = Path("/proc/self/status").read_text(encoding="utf-8")
         peaks[kind] = int(status.split("VmHWM:")[1].split()[0]) / 1024
     return {"start again": start, "peaks": peaks}
@@ -210,18 +242,19 @@ def run_child(kind: str, key: list[str], environment: dict[str, str]) -> dict[st
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def measured(key: list[str]) -> dict[str, Any]:
+def measured(device: str, key: list[str]) -> dict[str, Any]:
     """One way of one model: times, then memory, in processes with a cache of compiled code of their own."""
     with tempfile.TemporaryDirectory() as cache:
         environment = {"TORCHINDUCTOR_CACHE_DIR": cache, "TORCHINDUCTOR_COMPILE_THREADS": "1"}
-        times = {} if key[0] == "fast" else run_child("timed", key, environment)
-        return times | run_child("held", key, environment)
+        times = {} if key[0] == "fast" else run_child("timed", [device, *key], environment)
+        return times | run_child("held", [device, *key], environment)
 
 
 def without_compiler(key: list[str]) -> str:
     """What becomes of a compiled way where there is no C++ compiler."""
     with tempfile.TemporaryDirectory() as cache:
-        return run_child("held", key, {"TORCHINDUCTOR_CACHE_DIR": cache, "CXX": "/nowhere"}).get("failed", "it runs")
+        environment = {"TORCHINDUCTOR_CACHE_DIR": cache, "CXX": "/nowhere"}
+        return run_child("held", ["cpu", *key], environment).get("failed", "it runs")
 
 
 def main() -> None:
@@ -239,13 +272,13 @@ def main() -> None:
     for attention, size, precision, way in keys:
         key = [way, attention, size, precision]
         if tuple(key) not in known:
-            known[tuple(key)] = measured(key)
+            known[tuple(key)] = measured(chosen.device, key)
             if chosen.results:
                 with chosen.results.open("a") as file:
                     file.write(json.dumps({"key": key, "figures": known[tuple(key)]}) + "\n")
         print(row(key, known[tuple(key)]), flush=True)
     compiled = next((way for way in chosen.way if way in COMPILED), None)
-    if compiled:
+    if compiled and chosen.device == "cpu":
         key = [compiled, chosen.attention[0], chosen.size[0], chosen.precision[0]]
         print(f"\n{compiled} without a C++ compiler: {without_compiler(key)}")
 

@@ -2,7 +2,8 @@
 
     python benchmarks/one_table.py throughput-32.json throughput-64.json throughput-256.json
 
-nn.GRU: its GFLOP/s, as wide as our decoder. plain loop: its time, relative to ours.
+nn.GRU: its GFLOP/s, as wide as our decoder. The last columns: the plain loop's time relative to ours, and that of ours
+without CUDA graphs.
 """
 
 import json
@@ -21,6 +22,7 @@ HEAD = [
     "nn.GRU",
     "of peak",
     "plain loop",
+    "without graphs",
 ]
 
 
@@ -29,21 +31,24 @@ def lines(report: dict) -> list[str]:
     rows = []
     for experiment in report["experiments"]:
         ours = experiment["contestants"]["ours"]
-        plain = experiment["contestants"].get("plain", {}).get("times_as_long_as", {}).get("ours")
+        others = [experiment["contestants"].get(name) for name in ("plain", "without_graphs")]
         cells = [experiment[what] for what in ("attention", "size", "precision")]
         cells += [f"{report['sentences']}", f"{ours['target_tokens_per_second']:,.0f}"]
         cells += [
             f"{ours['operations_per_second'] / 1e9:,.0f}",
             f"{experiment['gru_operations_per_second'] / 1e9:,.0f}",
         ]
-        cells += [f"{ours['share_of_peak']:.0%}", "" if plain is None else f"{plain:.2f} x"]
+        cells += [
+            f"{ours['share_of_peak']:.0%}",
+            *("" if o is None else f"{o['times_as_long_as']['ours']:.2f} x" for o in others),
+        ]
         rows.append(row(cells))
     return rows
 
 
 def main() -> None:
     """As the module's docstring says."""
-    print(row(HEAD) + "\n" + row(["---"] * 3 + ["---:"] * 6))
+    print(row(HEAD) + "\n" + row(["---"] * 3 + ["---:"] * 7))
     for path in map(Path, sys.argv[1:]):
         print("\n".join(lines(json.loads(path.read_text(encoding="utf-8")))))
 
