@@ -208,6 +208,7 @@ def test_fast_mirrors_the_definitions():
     shared = {
         "__init__",
         "frozen",
+        "graphs",
         "hoisted",
         "int8",
         "kernel",

@@ -70,7 +70,7 @@ class Batch:
         Computed from the lengths on the CPU, so that nothing waits for a GPU, as it would with ``target_out_valid``.
         """
         valid = torch.arange(self.target.shape[1] - 1) < (self.target_lengths - 1).unsqueeze(1)
-        return send(valid.flatten().nonzero().squeeze(1), self.target.device)
+        return valid.flatten().nonzero().squeeze(1).to(self.target.device, non_blocking=True)
 
     def to(self, device: torch.device | str, **options: Any) -> "Batch":
         """The batch with source and target on ``device``; ``options`` are those of Tensor.to."""

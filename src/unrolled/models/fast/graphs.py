@@ -225,7 +225,7 @@ class Loops:
                 self._memory.grow(wanted.tensors)
                 return Captured(loop, self._memory)
         except RuntimeError as error:
-            # out of memory, or an operation that cannot be captured: training goes on without graphs
+            # out of memory, or an operation that cannot be captured: loops are then run without graphs
             log.warning("no CUDA graphs: %s", str(error).splitlines()[0])
             self._captured.clear()
             self._failed = True
