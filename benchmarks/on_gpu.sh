@@ -9,7 +9,7 @@
 # everything.
 set -u -o pipefail
 data=$(realpath "$1") out=$2
-device=${DEVICE:-cuda} short=${SHORT:-} parts=${PARTS:-agreement tests multi resume throughput compiled waits multi30k}
+device=${DEVICE:-cuda} short=${SHORT:-} parts="machine ${PARTS:-agreement tests multi resume throughput compiled waits multi30k}"
 mkdir -p "$out"
 out=$(realpath "$out")
 cd "$(dirname "$0")/.." || exit 1
