@@ -3,8 +3,8 @@
     python benchmarks/waits.py hardware=gpu_bf16 experiment=multi30k data.root=DIR trainer.max_steps=1200 [...]
 
 In steps 1,000 to 1,099 every place in our code, Lightning's or torch's where the program waits for a value of the GPU
-is counted; nothing but the loggers, once in trainer.log_every_n_steps, should be among them. After that, 20 steps are
-profiled: the seconds that the GPU computes in a step, and those that a step takes without profiling.
+is counted; nothing but the loggers, once in trainer.log_every_n_steps, should be among them. The next 50 are timed, and
+10 more are profiled: how long the GPU computes in a step. Loops are captured as CUDA graphs throughout, also timed.
 """
 
 import sys
@@ -23,10 +23,13 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from unrolled.commands import train
+from unrolled.models.fast.graphs import Captured
 from unrolled.training.callbacks.speed import Speed
 
-WATCHED, TIMED, PROFILED = range(1000, 1100), range(1100, 1150), range(1150, 1170)
+WATCHED, TIMED, PROFILED = range(1000, 1100), range(1100, 1150), range(1150, 1160)
 """Steps: late enough for every common shape of a batch to have been captured."""
+
+CAPTURED = Captured.__init__
 
 
 class Observer:
@@ -35,8 +38,10 @@ class Observer:
     def __init__(self) -> None:
         self.places: Counter[str] = Counter()
         self.seconds = 0.0
-        self.by_kernel: dict[str, float] = {}
-        self._profile = profile(activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA])
+        self.by_kernel: dict[str, list[float]] = {}
+        self.captures: list[float] = []
+        """Seconds, in all steps."""
+        self._profile = profile(activities=[ProfilerActivity.CUDA])
         self._began = 0.0
 
     def step(self, number: int) -> None:
@@ -58,24 +63,42 @@ class Observer:
             self._profile.start()
         if number == PROFILED.stop:
             self._profile.stop()
-            events = self._profile.key_averages()
-            self.by_kernel = {e.key: e.self_device_time_total / 1e6 for e in events if e.self_device_time_total > 0}
+            for event in self._profile.profiler.kineto_results.events():
+                if "CUDA" in str(event.device_type()):
+                    self.by_kernel.setdefault(event.name(), []).append(event.duration_ns() / 1e9)
+
+    def captured(self, *arguments: Any) -> None:
+        """Instead of Captured.__init__."""
+        began = time.perf_counter()
+        CAPTURED(*arguments)
+        self.captures.append(time.perf_counter() - began)
 
     def _warned(self, message: Any, *_: Any, **__: Any) -> None:
         if "synchroniz" in str(message):
-            frames = [f for f in traceback.extract_stack()[:-1] if not f.filename.endswith("warnings.py")]
-            last = frames[-1]
-            caller = next((f for f in reversed(frames) if "unrolled" in f.filename), last)
-            self.places[f"{_short(last.filename)}:{last.lineno}, from {_short(caller.filename)}:{caller.lineno}"] += 1
+            frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_stack(sys._getframe())]
+            frames = [place for place in frames if place[0] != __file__ and not place[0].endswith("warnings.py")]
+            caller = next((place for place in frames if "unrolled" in place[0]), frames[0])
+            last = frames[0]
+            self.places[f"{_short(last[0])}:{last[1]}, from {_short(caller[0])}:{caller[1]}"] += 1
 
     def report(self) -> str:
         """As the module's docstring says."""
         lines = [f"waits in {len(WATCHED)} steps: {sum(self.places.values())}"]
         lines += [f"  {count} x {place}" for place, count in self.places.most_common()]
-        busy = sum(self.by_kernel.values()) / len(PROFILED)
-        lines.append(f"a step takes {1000 * self.seconds:.2f} ms, of which the GPU computes {1000 * busy:.2f} ms")
-        ordered = sorted(self.by_kernel.items(), key=lambda pair: -pair[1])[:8]
-        lines += [f"  {1000 * seconds / len(PROFILED):.2f} ms {name[:90]}" for name, seconds in ordered]
+        ordered = sorted(((sum(every), len(every), name) for name, every in self.by_kernel.items()), reverse=True)
+        busy = 1000 * sum(seconds for seconds, *_ in ordered) / len(PROFILED)
+        operations = sum(number for _, number, _ in ordered) / len(PROFILED)
+        lines.append(
+            f"a step takes {1000 * self.seconds:.2f} ms, "
+            f"of which the GPU computes {busy:.2f} ms in {operations:.0f} operations"
+        )
+        lines += [
+            f"  {1000 * seconds / len(PROFILED):.2f} ms in {number / len(PROFILED):.0f} x {name[:90]}"
+            for seconds, number, name in ordered[:10]
+        ]
+        if self.captures:
+            mean = 1000 * sum(self.captures) / len(self.captures)
+            lines.append(f"captured {len(self.captures)} loops, {mean:.0f} ms each")
         return "\n".join(lines)
 
 
@@ -92,6 +115,7 @@ def main() -> None:
         observer.step(trainer.global_step)
 
     Speed.on_train_batch_end = observed  # type: ignore[method-assign, assignment]
+    Captured.__init__ = lambda *arguments: observer.captured(*arguments)  # type: ignore[method-assign]
     try:
         train.main()
     finally:

@@ -83,7 +83,7 @@ def test_another_objective_and_alignments_of_a_language_model_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("precision", "fused"), [("bf16-mixed", False), ("bf16", False), (16, False), ("32-true", True), (32, True)]
+    ("precision", "fused"), [("bf16-mixed", True), ("bf16", True), (16, False), ("32-true", True), (32, True)]
 )
 def test_a_fused_optimiser_is_not_clipped_under_mixed_precision(precision, fused):
     """Lightning cannot."""

@@ -175,15 +175,19 @@ def test_a_loop_that_needs_more_room_gets_it(monkeypatch, device):
             assert_equal(task.step(batch), task.expected(monkeypatch, batch))
 
 
-def test_only_so_many_are_kept(monkeypatch, device):
+@pytest.mark.parametrize("unused", [1000, 3])
+def test_only_so_many_are_kept_and_those_that_are_used(monkeypatch, device, unused):
     monkeypatch.setattr(graphs, "MOST", 2)
+    monkeypatch.setattr(graphs, "UNUSED", unused)
+    made, init = [], graphs.Captured.__init__
+    monkeypatch.setattr(graphs.Captured, "__init__", lambda *given: [init(*given), made.append(1)][0])
     task = Task(device)
     for steps in (2, 3, 4, 5):
-        for number in range(3):
-            task.step(task.batch(number, steps=steps))
+        for number in range(6):
+            batch = task.batch(number, steps=steps)
+            assert_equal(task.step(batch), task.expected(monkeypatch, batch))
     assert len(captured()) == 2
-    batch = task.batch(9, steps=2)
-    assert_equal(task.step(batch), task.expected(monkeypatch, batch))
+    assert len(made) == (2 if unused == 1000 else 4)
 
 
 def test_what_cannot_be_captured_runs_as_usual(monkeypatch, device, caplog):

@@ -5,10 +5,13 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from lightning.pytorch.callbacks import RichProgressBar
+from lightning.pytorch.plugins.precision import MixedPrecision, Precision
 from support.small_models import TARGET_WORDS, build_lm, words
 
 from unrolled.data.batch import make_batch
 from unrolled.errors import UserError
+from unrolled.training.callbacks.progress_bar import LineAndTable
 from unrolled.training.language_modeling import LanguageModeling
 from unrolled.training.loss import TokenLoss
 from unrolled.training.objective import Objective
@@ -114,3 +117,28 @@ def test_a_rehearsal_leaves_no_gradient_no_figure_and_no_random_draw():
     assert torch.equal(torch.random.get_rng_state(), before)
     assert all(parameter.grad is None for parameter in module.parameters())
     assert module.log.__func__ is LanguageModeling.log  # it logs again
+
+
+@pytest.mark.parametrize(("bar", "asks"), [(None, False), (LineAndTable(), False), (RichProgressBar(), True)])
+def test_only_a_bar_of_lightnings_gets_the_loss_of_every_batch(bar, asks):
+    """It would wait for the device."""
+    module = objective(Known)
+    module._trainer = SimpleNamespace(progress_bar_callback=bar)
+    shown = []
+    module.log = lambda name, value, *, prog_bar: shown.append(prog_bar)
+    module.training_step((12.0, 6.0, 4), 0)
+    assert shown == [asks]
+
+
+@pytest.mark.parametrize("precision", [Precision(), MixedPrecision("bf16-mixed", "cpu")])
+def test_gradients_of_a_fused_optimiser_are_clipped_also_in_bfloat16(precision):
+    module = objective(Known)
+    module._trainer = SimpleNamespace(precision_plugin=precision, gradient_clip_val=None, gradient_clip_algorithm=None)
+    optimizer = torch.optim.Adam(module.model.parameters(), fused=True)
+    for algorithm, largest in (("norm", 0.5), ("value", 0.2)):
+        for weight in module.model.parameters():
+            weight.grad = torch.full_like(weight, 3.0)
+        module.configure_gradient_clipping(optimizer, largest, algorithm)
+        gradients = torch.cat([weight.grad.flatten() for weight in module.model.parameters()])
+        found = gradients.norm() if algorithm == "norm" else gradients.abs().max()
+        assert float(found) == pytest.approx(largest, rel=1e-4)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read t
     from unrolled.text.tokenizer import Tokenizer, TokenizerChoice
     from unrolled.training.objective import Objective
 
-MIXED = ("bf16-mixed", "16-mixed", "bf16", "16")
+SCALED = ("16-mixed", "16")
 """Mixed precision as Lightning lets it be written."""
 
 OURS = ("unrolled.", "lightning.")
@@ -186,8 +186,8 @@ def _trained_by(model: nn.Module) -> str:
 
 
 def _optimizer(config: DictConfig) -> Any:
-    # Lightning does not clip gradients of fused optimisers under mixed precision
-    if str(config.trainer.get("precision")) in MIXED and "fused" in config.optimizer:
+    # whose gradients must be divided by the loss's scale before they are clipped: a fused optimiser does it afterwards
+    if str(config.trainer.get("precision")) in SCALED and "fused" in config.optimizer:
         return instantiate(config.optimizer, fused=False)
     return instantiate(config.optimizer)
 

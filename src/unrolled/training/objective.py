@@ -1,16 +1,21 @@
 """What all objectives share: optimisation, and likelihoods summed over all words of all ranks, divided once."""
 
 from collections.abc import Callable, Iterable
+from functools import cached_property
 from typing import Any
 
 import lightning
 import torch
+from lightning.pytorch.plugins.precision import MixedPrecision, Precision
+from lightning.pytorch.utilities import GradClipAlgorithmType
 from torch import Tensor, nn
 from torch.optim import Optimizer
+from typing_extensions import override
 
 from unrolled.data.batch import Batch
 from unrolled.errors import check_choice
 from unrolled.metrics.perplexity import LogLikelihood
+from unrolled.training.callbacks.progress_bar import LineAndTable
 from unrolled.training.loss import TokenLoss
 from unrolled.training.merit import MERIT, merit
 from unrolled.training.schedule import Schedule
@@ -77,7 +82,7 @@ class Objective(lightning.LightningModule):
         self._words = loss.tokens
         words = max(loss.tokens, 1)  # at the end of a stream a rank may have nothing but padding
         # nats a token; without smoothing, to compare with val/loss
-        self.log("train/loss", loss.negative_log_likelihood.detach() / words, prog_bar=True)
+        self.log("train/loss", loss.negative_log_likelihood.detach() / words, prog_bar=self._has_lightnings_bar)
         return loss.objective / words
 
     def rehearse(self, batch: Any) -> None:
@@ -97,6 +102,21 @@ class Objective(lightning.LightningModule):
             gradients = [weight.grad for weight in self.parameters() if weight.grad is not None]
             self.log("train/gradient_norm", torch.nn.utils.get_total_norm(gradients))
 
+    @override
+    def configure_gradient_clipping(
+        self,
+        optimizer: Optimizer,
+        gradient_clip_val: float | None = None,
+        gradient_clip_algorithm: str | None = None,
+    ) -> None:
+        """Clip; Lightning refuses a fused optimiser in mixed precision, also in bfloat16, where there is no scale."""
+        precision = self.trainer.precision_plugin
+        if isinstance(precision, MixedPrecision) and precision.scaler is None and gradient_clip_val is not None:
+            algorithm = GradClipAlgorithmType(gradient_clip_algorithm or "norm")
+            Precision.clip_gradients(precision, optimizer, gradient_clip_val, algorithm)
+        else:
+            self.clip_gradients(optimizer, gradient_clip_val, gradient_clip_algorithm)
+
     def on_before_zero_grad(self, optimizer: Optimizer) -> None:
         """An update begins."""
         self._mean.begin()
@@ -110,6 +130,12 @@ class Objective(lightning.LightningModule):
             # Lightning divided by the number of batches, and takes the mean of the ranks' gradients
             loss = loss * batches * ranks * (words / of_ranks) * self._mean.add(self.parameters(), of_ranks)
         loss.backward()
+
+    @cached_property
+    def _has_lightnings_bar(self) -> bool:
+        """Whether a progress bar asks for the loss of every batch, which waits for the device; ours does not."""
+        bar = getattr(self._trainer, "progress_bar_callback", None)
+        return not isinstance(bar, LineAndTable | None)
 
     def _start_evaluation(self) -> None:
         self._figures = {}

@@ -1,6 +1,6 @@
 """Loops as CUDA graphs: on a GPU, to launch the small operations of a recurrence takes longer than to compute them.
 
-A loop consists of a function forward and one backward, over tensors of the same shapes each time. The third time that
+A loop consists of a function forward and one backward, over tensors of the same shapes each time. The second time that
 its shapes occur, both are captured, and from then on replayed: two launches instead of one for each operation of each
 step. A captured operation always reads and writes the same memory, so
 
@@ -30,10 +30,12 @@ Backward = Callable[[Any, list[Tensor]], tuple[Optional, ...]]
 
 ENABLED = True
 """Whether loops on a GPU are captured."""
-AFTER = 2
+AFTER = 1
 """So often a loop runs as usual before it is captured: capturing takes as long as several runs."""
-MOST = 256
-"""Loops that are kept; above, the one that has not been used for the longest time is dropped."""
+MOST = 512
+"""Loops that are kept. As capturing takes long, another is only captured in place of one that is no longer used."""
+UNUSED = 16384
+"""So many loops later, of whatever shapes, a loop that has not occurred again is no longer used."""
 ALIGNMENT = 256
 
 log = logging.getLogger(__name__)
@@ -184,7 +186,9 @@ class Loops:
     def __init__(self, device: torch.device) -> None:
         self._memory = Memory(device)
         self._seen: Counter[Hashable] = Counter()
-        self._captured: OrderedDict[Hashable, Captured] = OrderedDict()
+        self._captured: OrderedDict[Hashable, Captured] = OrderedDict()  # the one unused for longest is first
+        self._used: dict[Hashable, int] = {}  # when
+        self._runs = 0
         self._last: Callable[[], Use | None] = lambda: None
         self._failed = False
 
@@ -197,24 +201,33 @@ class Loops:
         last = self.last()
         if self._failed or (last is not None and not last.finished):
             return None
+        self._runs += 1
         key = loop.identity()
+        captured = self._captured.get(key) or self._another(key, loop)
+        if captured is None:
+            return None
+        self._captured.move_to_end(key)
+        self._used[key] = self._runs
+        use = Use(self, captured, loop.inputs)
+        self._last = weakref.ref(use)
+        return use
+
+    def _another(self, key: Hashable, loop: Loop) -> Captured | None:
+        """``loop``, captured if it has occurred often enough and there is a place for it."""
         if len(self._seen) > 64 * MOST:
             self._seen.clear()
         self._seen[key] += 1
         if self._seen[key] <= AFTER:
             return None
-        captured = self._captured.get(key)
-        if captured is None:
-            captured = self._capture(loop)
-            if captured is None:
+        if len(self._captured) >= MOST:
+            oldest = next(iter(self._captured))
+            if self._runs - self._used[oldest] <= UNUSED:
                 return None
+            del self._captured[oldest], self._used[oldest]
+        captured = self._capture(loop)
+        if captured is not None:
             self._captured[key] = captured
-            if len(self._captured) > MOST:
-                self._captured.popitem(last=False)
-        self._captured.move_to_end(key)
-        use = Use(self, captured, loop.inputs)
-        self._last = weakref.ref(use)
-        return use
+        return captured
 
     def _capture(self, loop: Loop) -> Captured | None:
         try:
