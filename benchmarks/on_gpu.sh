@@ -9,17 +9,17 @@
 # everything.
 set -u -o pipefail
 data=$(realpath "$1") out=$2
-device=${DEVICE:-cuda} short=${SHORT:-} parts="machine ${PARTS:-agreement tests multi resume throughput compiled waits multi30k}"
+device=${DEVICE:-cuda} short=${SHORT:-} parts="machine ${PARTS:-agreement tests multi resume throughput waits multi30k compiled}"
 mkdir -p "$out"
 out=$(realpath "$out")
 cd "$(dirname "$0")/.." || exit 1
 if [ "$device" = cuda ]; then
-  precisions="fp32 tf32 bf16 fp16" usual="tf32 bf16" low=gpu_bf16 multi=multi_gpu
+  precisions="fp32 tf32 bf16 fp16" usual=bf16 low=gpu_bf16 multi=multi_gpu
 else
   precisions="fp32 bf16" usual=fp32 low=cpu_bf16 multi=ddp_cpu
 fi
-sizes="256 512" batches="32 64 256" measured=8 updates=1400 watched=1200 limit=${LIMIT:-00:00:05:00}
-if [ -n "$short" ]; then sizes=tiny batches="4 64" measured=2 updates=12 watched=12 limit=00:00:00:20; fi
+sizes="256 512" measured=6 updates=800 watched=1165 limit=${LIMIT:-00:00:05:00}
+if [ -n "$short" ]; then sizes=tiny measured=2 updates=12 watched=12 limit=00:00:00:20; fi
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1}
 
 # part NAME COMMAND...: its output goes to NAME.log; NAME.done says that it ended well
@@ -64,25 +64,29 @@ part tests python -m pytest -q -n 2 tests/models/test_fast_graphs.py tests/train
 part multi trained multi model=cgru attention=gru_att hardware=$multi trainer.max_steps=$((updates / 5)) "${few[@]}" &
 part resume resumed hardware="$low" trainer.deterministic=true &
 wait
-for sentences in $batches; do
-  # shellcheck disable=SC2046,SC2086
-  part "throughput-$sentences" python benchmarks/train_throughput.py --device "$device" --data-root "$data" --cache "$out/cache" \
-    --size $sizes --precision $([ "$sentences" = 64 ] && echo $precisions || echo $usual) --attention bahdanau gru_att \
-    --sentences "$sentences" --batches "$measured" --contestants ours without_graphs plain --skip-memory \
-    --output "$out/throughput-$sentences.json"
-done
-part compiled python benchmarks/fast_or_compiled.py --device "$device" --attention bahdanau --size 320 --precision bf16 \
-  --way fast "without graphs" plain compiled
+# throughput SENTENCES PRECISIONS...
+throughput() {
+  # shellcheck disable=SC2086
+  part "throughput-$1" python benchmarks/train_throughput.py --device "$device" --data-root "$data" --cache "$out/cache" \
+    --size $sizes --precision "${@:2}" --attention bahdanau gru_att --sentences "$1" --batches "$measured" \
+    --contestants ours without_graphs plain --skip-memory --output "$out/throughput-$1.json"
+}
+# shellcheck disable=SC2086
+throughput 64 $precisions
 part waits python benchmarks/waits.py "${of_multi30k[@]}" "${few[@]}" hydra.run.dir="$out/waits" model=cgru attention=bahdanau \
   attention.size=128 hardware="$low" trainer.max_steps="$watched"
 part multi30k trained multi30k model=cgru attention=bahdanau attention.size=128 hardware="$low" trainer.max_time="$limit" \
   ${short:+"${few[@]}"}
+throughput 256 "$usual"
+throughput 32 "$usual"
+part compiled python benchmarks/fast_or_compiled.py --device "$device" --attention bahdanau --size 320 --precision bf16 \
+  --way fast "without graphs" plain compiled
 
 {
   echo "# On $(cat "$out/machine.log")"
   echo
-  python benchmarks/one_table.py "$out"/throughput-*.json
-  for name in agreement tests multi resume throughput-{32,64,256} compiled waits multi30k; do
+  compgen -G "$out/throughput-*.json" >/dev/null && python benchmarks/one_table.py "$out"/throughput-*.json
+  for name in agreement tests multi resume throughput-{32,64,256} waits multi30k compiled; do
     [ -e "$out/$name.log" ] || continue
     echo
     echo "## $name ($(cat "$out/$name.done" 2>/dev/null || echo "not to its end, or failed: see $name.err; 0") s)"
