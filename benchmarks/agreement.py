@@ -44,6 +44,7 @@ def arguments() -> argparse.Namespace:
 def built(attention: str, size: int) -> nn.Module:
     torch.manual_seed(1)
     sizes = [f"{name}={size}" for name in ("model.embedding_size", "model.encoder_size", "model.decoder_size")]
+    sizes[1] = f"model.encoder_size={size // 2 if attention == 'dot' else size}"  # annotations as wide as the state
     dropouts = [f"model.{name}_dropout=0" for name in ("embedding", "annotation", "readout")]
     with initialize_config_dir(str(CONF), version_base="1.3"):
         config = compose("train", [f"attention={attention}", *sizes, *dropouts])

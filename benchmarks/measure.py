@@ -121,6 +121,9 @@ def draw(config: DictConfig, count: int) -> tuple[list[Batch], float, tuple[int,
 
 def measure(prepared: Prepared, names: list[str], peers: Sequence[Peer] = ()) -> dict:
     """All figures of one model, attention, size and precision. Closes the peers."""
+    # before the first step: a loop that is captured as CUDA graphs serves one setting only
+    torch.set_float32_matmul_precision("high" if prepared.precision == "tf32" else "highest")
+    torch.backends.cudnn.allow_tf32 = prepared.precision == "tf32"  # the encoder's nn.GRU; torch's default is True
     contestants: dict[str, Contestant | Peer] = {name: prepared.contestant(name) for name in names}
     check_same_loss(
         {name: contestant.step(prepared.batches[0]) for name, contestant in contestants.items()},
@@ -136,8 +139,6 @@ def measure(prepared: Prepared, names: list[str], peers: Sequence[Peer] = ()) ->
         peer.step(prepared.batches[0])
         operations[peer.name] = [peer.operations(batch) for batch in prepared.batches]
         names = [*names, peer.name]
-    torch.set_float32_matmul_precision("high" if prepared.precision == "tf32" else "highest")
-    torch.backends.cudnn.allow_tf32 = prepared.precision == "tf32"  # the encoder's nn.GRU; torch's default is True
     peaks, gru = [product_peak(prepared)], gru_rate(prepared)
     seconds: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for number, batch in enumerate(prepared.batches):
