@@ -1,6 +1,7 @@
 """Translating, scoring and attending with one trained translator or several, each line at its place."""
 
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import torch
@@ -8,6 +9,7 @@ from support.small_models import PARTS, SOURCE_WORDS, TARGET_WORDS, build, some_
 
 from unrolled.errors import UserError
 from unrolled.inference.trained_translator import Member, TrainedTranslator
+from unrolled.models.fast.int8 import levels
 from unrolled.search.ensemble import arithmetic_mean
 from unrolled.search.settings import BeamSearch, Greedy
 from unrolled.text.tokenizer import WordTokenizer
@@ -56,6 +58,31 @@ def test_a_translation_has_the_score_that_the_search_gave_it():
     for (_, best), pieces in zip(ended, scored, strict=True):
         assert [piece for piece, _ in pieces[:-1]] == best.text.split()
         assert sum(log_p for _, log_p in pieces) == pytest.approx(best.hypothesis.log_probability, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", [Greedy, partial(BeamSearch, beam_size=3)])
+@pytest.mark.parametrize("seeds", [[0], [1, 2]])
+def test_scores_after_a_search_with_rounded_weights_are_those_of_the_weights_as_they_are(kind, seeds):
+    models = [build(seed=seed).float() for seed in seeds]
+    for model in models:
+        with torch.no_grad():
+            model.readout.output.bias[EOS] += 2
+    rounded = translator(*models, search=kind(weights="int8", max_length_ratio=1.0, max_length_extra=2))
+    count = 1 if kind is Greedy else 3
+    as_searched, outputs = (rounded.translations(LINES, count, scored=scored) for scored in (False, True))
+    every = [(line, best) for line, found in zip(LINES, outputs, strict=True) for best in found if line.strip()]
+    ended = [(line, best) for line, best in every if best.hypothesis.finished and best.text]
+    scored = rounded.score([line for line, _ in ended], [best.text for _, best in ended])
+    assert [best.hypothesis.log_probability for _, best in ended] == pytest.approx(
+        [sum(log_p for _, log_p in pieces) for pieces in scored], abs=1e-5
+    )
+    for before, after in zip(as_searched, outputs, strict=True):
+        assert {best.text for best in before} == {best.text for best in after}
+        assert [best.hypothesis for best in after] == sorted(
+            [best.hypothesis for best in after], key=lambda h: (not h.finished, -h.score)
+        )
+    found, again = ([best.hypothesis.score for one in lists for best in one] for lists in (as_searched, outputs))
+    assert levels() is None or sorted(found) != pytest.approx(sorted(again), abs=1e-6)
 
 
 def test_several_members_look_where_they_look_on_average():

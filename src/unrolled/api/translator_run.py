@@ -60,7 +60,11 @@ class TranslatorRun(TrainedRun):
         if nbest is not None:
             check("nbest", nbest, POSITIVE_WHOLE)
         lists = self.hypotheses(
-            texts(sentences), count=nbest or 1, attention=attention and nbest is not None, settings=settings
+            texts(sentences),
+            count=nbest or 1,
+            scored=nbest is not None,
+            attention=attention and nbest is not None,
+            settings=settings,
         )
         if nbest is None:
             best = [hypotheses[0].text for hypotheses in lists]
@@ -72,13 +76,14 @@ class TranslatorRun(TrainedRun):
         lines: Sequence[str],
         *,
         count: int = 1,
+        scored: bool = False,
         attention: bool = False,
         where: Callable[[int], str] = _sentence,
         settings: DictConfig | None = None,
     ) -> list[Records[TranslatedSentence]]:
         """The ``count`` best of each line, best first, by the search of ``settings``, this run's own if None.
 
-        where: the name of a line in messages, by its number from 0.
+        scored: see `TrainedTranslator.translations`. where: the name of a line in messages, by its number from 0.
         """
         settings = self._settings if settings is None else settings
         translator = self.translator
@@ -88,7 +93,7 @@ class TranslatorRun(TrainedRun):
             tokenizer = translator.members[0].source_tokenizer
             limits = {"max_length": settings.max_length, "longer": settings.longer}
             lines = shortened(lines, tokenizer, **limits, where=where)
-            outputs = translator.translations(lines, count)
+            outputs = translator.translations(lines, count, scored=scored)
         pieces = translator.target_tokenizer.pieces
         lists = [
             Records(

@@ -40,7 +40,7 @@ def main(config: DictConfig) -> None:
         links = config.alignments and files.enter_context(Path(config.alignments).open("w", encoding="utf-8"))
         weights = config.weights and files.enter_context(MatrixFile(Path(config.weights)))
         for lines in arriving(sys.stdin.buffer, "standard input", config.lines):
-            lists = run.hypotheses(lines, count=config.nbest, where=partial(name, done))
+            lists = run.hypotheses(lines, count=config.nbest, scored=config.nbest > 1, where=partial(name, done))
             for number, nbest in enumerate(lists, start=done):
                 sys.stdout.buffer.writelines(f"{line(number, best, config.nbest)}\n".encode() for best in nbest)
             sys.stdout.buffer.flush()

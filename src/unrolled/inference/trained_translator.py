@@ -20,7 +20,8 @@ from unrolled.search.ensemble import Ensemble, Mean
 from unrolled.search.forced import score
 from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator, Hypothesis, Search
-from unrolled.search.settings import BeamSearch
+from unrolled.search.judged import Lists
+from unrolled.search.settings import BeamSearch, Greedy
 from unrolled.text.tokenizer import Tokenizer
 
 
@@ -94,14 +95,19 @@ class TrainedTranslator:
         """Each line's best translation as text; an empty line gives an empty line."""
         return [best.text for best, *_ in self.translations(lines)]
 
-    def translations(self, lines: Sequence[str], count: int = 1) -> list[list[Output]]:
-        """The ``count`` best of each line, best first; an empty line gets an empty one. UserError: no n-best search."""
+    def translations(self, lines: Sequence[str], count: int = 1, *, scored: bool = False) -> list[list[Output]]:
+        """The ``count`` best of each line, best first; an empty line gets an empty one. UserError: no n-best search.
+
+        ``scored``: their scores matter: after a search with rounded weights they are computed again.
+        """
         if count > 1 and not isinstance(self.search, BeamSearch):
             raise UserError(f"nbest={count} needs a beam: use search=beam")
         translated: dict[int, list[Output]] = {}
         with autocast(self.device, self.precision):
             batches = encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens)
             searched = inference(self._search, self.search.weights)(self.generator, batches, lines, count)
+            if scored and self.search.weights == "int8" and isinstance(self.search, BeamSearch | Greedy):
+                searched = inference(self._judged)(self.generator, batches, lines, searched)
         for batch, lists in zip(batches, searched, strict=True):
             for line, hypotheses in zip(batch.index.tolist(), lists, strict=True):
                 outputs = [Output(self.target_tokenizer.decode(h.tokens), h) for h in hypotheses]
@@ -116,6 +122,14 @@ class TrainedTranslator:
         if isinstance(self.search, BeamSearch):
             return [self.search.nbest(generator, given, count) for given in inputs]
         return [[[hypothesis] for hypothesis in self.search(generator, given)] for given in inputs]
+
+    def _judged(
+        self, generator: Generator, batches: Sequence[Batch], lines: Sequence[str], searched: Sequence[Lists]
+    ) -> list[Lists]:
+        """``searched``, the result of `_search`, with the scores that the weights as they are give."""
+        assert isinstance(self.search, BeamSearch | Greedy)
+        inputs = (self._input(batch, lines) for batch in batches)
+        return [self.search.judged(generator, given, lists) for given, lists in zip(inputs, searched, strict=True)]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Pieces]:
         """The target pieces of each pair with their log-probabilities."""

@@ -9,6 +9,7 @@ from unrolled.search.coverage import Covered
 from unrolled.search.frozen_weights import check_weights, inference
 from unrolled.search.fusion import Fused
 from unrolled.search.generator import Generator, Hypothesis
+from unrolled.search.judged import Lists, judged
 from unrolled.search.length import PerToken, check_limits, length_limits
 from unrolled.search.shortlist import Shortlist, search_among
 
@@ -38,6 +39,10 @@ class Greedy:
             max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
             min_lengths=length_limits(batch, self.min_length_ratio, 0),
         )
+
+    def judged(self, generator: Generator, batch: Any, lists: Lists) -> Lists:
+        """The hypotheses of a search with rounded weights, by the log-probabilities of ``generator``."""
+        return judged(generator, batch, lists, score=lambda log_probability, length: log_probability)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +93,17 @@ class BeamSearch:
             int8=self.weights == "int8",
         )
 
+    def judged(self, generator: Generator, batch: Any, lists: Lists) -> Lists:
+        """The hypotheses of a search with rounded weights, by the log-probabilities of ``generator``, best first."""
+        return judged(self._fused(generator), batch, lists, score=self.length_normalization)
+
+    def _fused(self, generator: Generator) -> Generator:
+        if self.language_model is None or self.language_model_weight == 0:  # 0 x log 0 is NaN
+            return generator
+        return Fused(generator, self.language_model, self.language_model_weight)
+
     def _search(self, generator: Generator, batch: Any, count: int) -> list[list[Hypothesis]]:
-        driven: Any = generator
-        if self.language_model is not None and self.language_model_weight > 0:  # 0 x log 0 is NaN
-            driven = Fused(driven, self.language_model, self.language_model_weight)
+        driven: Any = self._fused(generator)
         if self.coverage_penalty > 0:
             driven = Covered(driven, self.coverage_penalty)
         return inference(beam_search, self.weights)(

@@ -6,19 +6,17 @@ Strategies). N rows, V words of the shortlist.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import chain
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from unrolled.errors import UserError
 from unrolled.models.fast.frozen import narrowed, one_thread
 from unrolled.models.translator import Translator
-from unrolled.search.forced import score_words
 from unrolled.search.frozen_weights import models
-from unrolled.search.generator import Generator, Hypothesis
-from unrolled.text.tokens import BOS, EOS, PAD
+from unrolled.search.generator import Generator
+from unrolled.search.judged import Lists, Score, judged
 
 SPECIAL = 4  # <pad>, <s>, </s>, <unk>: they keep their ids
 
@@ -62,11 +60,6 @@ class Shortlisted:
         return stepped
 
 
-Lists = list[list[Hypothesis]]
-Score = Callable[[Tensor, Tensor], Tensor]
-"""As in `search.beam`."""
-
-
 def search_among(
     generator: Generator,
     batch: Any,
@@ -92,31 +85,4 @@ def search_among(
         lists = search(Shortlisted(generator, words))
     ids = words.tolist()
     lists = [[replace(h, tokens=[ids[token] for token in h.tokens]) for h in hypotheses] for hypotheses in lists]
-    ranks = range(max(map(len, lists), default=0))
-    of_ranks = [
-        _judged(generator, batch, [hypotheses[rank : rank + 1] for hypotheses in lists], score, source)
-        for rank in ranks
-    ]
-    return [
-        sorted(chain.from_iterable(hypotheses), key=lambda h: (not h.finished, -h.score))
-        for hypotheses in zip(*of_ranks, strict=True)
-    ] or lists
-
-
-def _judged(generator: Generator, batch: Any, lists: Lists, score: Score, source: Tensor) -> Lists:
-    """``lists`` of one hypothesis or none, with their log-probabilities by ``generator``; penalties are kept."""
-    rows = [torch.tensor([BOS, *(hypotheses[0].tokens if hypotheses else []), EOS]) for hypotheses in lists]
-    target = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(source.device)
-    every = score_words(generator, batch, target, torch.tensor([len(row) for row in rows]))
-    return [
-        [_again(h, log_probs, score) for h in hypotheses] for hypotheses, log_probs in zip(lists, every, strict=True)
-    ]
-
-
-def _again(h: Hypothesis, log_probs: list[float], score: Score) -> Hypothesis:
-    if not h.tokens and not h.finished:
-        return h  # nothing was found
-    log_p = sum(log_probs if h.finished else log_probs[:-1])
-    length = torch.tensor(len(h.tokens) + h.finished)
-    before, after = (float(score(torch.tensor(p), length)) for p in (h.log_probability, log_p))
-    return replace(h, score=h.score - before + after, log_probability=log_p)
+    return judged(generator, batch, lists, score)

@@ -1,0 +1,53 @@
+"""Hypotheses with new log-probabilities: those of the search were of fewer words, or of rounded weights."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from unrolled.search.forced import score_words
+from unrolled.search.generator import Generator, Hypothesis
+from unrolled.text.tokens import BOS, EOS, PAD
+
+Lists = list[list[Hypothesis]]
+Score = Callable[[Tensor, Tensor], Tensor]
+"""As in `search.beam`."""
+
+
+def judged(generator: Generator, batch: Any, lists: Lists, score: Score) -> Lists:
+    """``lists``, one for each sentence of ``batch``, by the log-probabilities of ``generator``, best first.
+
+    They come from forced decoding. ``score``: how the search scored a log-probability and a length; a penalty in its
+    scores is kept.
+    """
+    most = max(map(len, lists), default=0)
+    of_ranks = [
+        _judged(generator, batch, [hypotheses[rank : rank + 1] for hypotheses in lists], score) for rank in range(most)
+    ]
+    return [
+        sorted(chain.from_iterable(hypotheses), key=lambda h: (not h.finished, -h.score))
+        for hypotheses in zip(*of_ranks, strict=True)
+    ] or lists
+
+
+def _judged(generator: Generator, batch: Any, lists: Lists, score: Score) -> Lists:
+    """The same for lists of one hypothesis or none."""
+    device = getattr(batch, "members", (batch,))[0].source.device
+    rows = [torch.tensor([BOS, *(hypotheses[0].tokens if hypotheses else []), EOS]) for hypotheses in lists]
+    target = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(device)
+    every = score_words(generator, batch, target, torch.tensor([len(row) for row in rows]))
+    return [
+        [_again(h, log_probs, score) for h in hypotheses] for hypotheses, log_probs in zip(lists, every, strict=True)
+    ]
+
+
+def _again(h: Hypothesis, log_probs: list[float], score: Score) -> Hypothesis:
+    if not h.tokens and not h.finished:
+        return h  # nothing was found
+    log_p = sum(log_probs if h.finished else log_probs[:-1])
+    length = torch.tensor(len(h.tokens) + h.finished)
+    before, after = (float(score(torch.tensor(p), length)) for p in (h.log_probability, log_p))
+    return replace(h, score=h.score - before + after, log_probability=log_p)
