@@ -1,10 +1,11 @@
 """What Lightning, loggers, callbacks and progress cost a step of a small model, and how the model's own step compares.
 
-    OMP_NUM_THREADS=1 python benchmarks/small_models.py --data TRAIN.tsv [--steps 300] [--batch 32 256]
+    OMP_NUM_THREADS=1 python benchmarks/small_models.py --data TRAIN.tsv [--steps 300] [--batch 32 256] [--size 128 64]
 
-TRAIN.tsv holds words and pronunciations (SIGMORPHON's letters to sounds). The model is that of experiment=g2p. In CPU
-milliseconds a step, without validations, in turns of 25 steps: *train.py* is the Trainer as configured; *bare* is the
-same objective in a loop of its own: loss, backward, clipping, Adam; *plain loop* is that with nn.GRU in the encoder and
+TRAIN.tsv holds words and pronunciations (SIGMORPHON's letters to sounds). The model is that of experiment=g2p:
+embeddings and each direction of the encoder have 128 numbers (--size), the decoder twice as many. In CPU milliseconds
+a step, without validations, in turns of 25 steps: *train.py* is the Trainer as configured; *bare* is the same
+objective in a loop of its own: loss, backward, clipping, Adam; *plain loop* is that with nn.GRU in the encoder and
 the decoder's loop by autograd; *nn.LSTM, plain loop* has nn.LSTM in the encoder instead. Medians of the turns.
 """
 
@@ -28,18 +29,19 @@ def main() -> None:
     parser.add_argument("--data", required=True)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch", type=int, nargs="+", default=[32, 256], help="sentences")
+    parser.add_argument("--size", type=int, nargs="+", default=[128, 64], help="of embeddings; half the decoder's")
     chosen = parser.parse_args()
     import torch
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
-    print("| sentences | way | CPU ms a step | to bare |\n| ---: | --- | ---: | ---: |")
-    for batch in chosen.batch:
-        times = measured(str(Path(chosen.data).resolve()), batch, chosen.steps)
+    print("| size | sentences | way | CPU ms a step | to bare |\n| ---: | ---: | --- | ---: | ---: |")
+    for size, batch in itertools.product(chosen.size, chosen.batch):
+        times = measured(str(Path(chosen.data).resolve()), size, batch, chosen.steps)
         for way, milliseconds in times.items():
-            print(f"| {batch} | {way} | {milliseconds:.2f} | {milliseconds / times['bare']:.2f} |", flush=True)
+            print(f"| {size} | {batch} | {way} | {milliseconds:.2f} | {milliseconds / times['bare']:.2f} |", flush=True)
 
 
-def measured(data: str, batch: int, steps: int) -> dict[str, float]:
+def measured(data: str, size: int, batch: int, steps: int) -> dict[str, float]:
     import unrolled.training.lean_lightning  # noqa: F401, I001
     from hydra import compose, initialize_config_dir
 
@@ -49,6 +51,9 @@ def measured(data: str, batch: int, steps: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, initialize_config_dir(str(CONF), version_base="1.3"):
         options = ["experiment=g2p", "data=tsv", *(f"data.{split}={data}" for split in ("train", "val", "test"))]
         options += [f"run_folder={folder}/run", f"cache={folder}/cache", f"+data.module.max_sentences={batch}"]
+        options += [f"model.{part}_size={size}" for part in ("embedding", "encoder")] + [
+            f"model.decoder_size={2 * size}"
+        ]
         options += ["data.max_tokens=1000000", "trainer.limit_val_batches=0", f"trainer.max_steps={steps}", "name=g2p"]
         options += ["trainer.max_epochs=-1", "overrides=[]", "choices={model: cgru, attention: bahdanau, data: tsv}"]
         config = compose("train", options)
