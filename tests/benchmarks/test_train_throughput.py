@@ -173,6 +173,25 @@ def run_quickly(folder, arguments):
     return called(said, arguments)
 
 
+def test_products_have_their_precision_in_every_step_also_in_those_that_capture_loops(monkeypatch):
+    during, step = [], Contestant.step
+    monkeypatch.setattr(
+        Contestant, "step", lambda *given: [during.append(torch.get_float32_matmul_precision()), step(*given)][1]
+    )
+    monkeypatch.setattr(measure, "product_peak", lambda prepared: 1.0)
+    monkeypatch.setattr(measure, "gru_rate", lambda prepared: 1.0)
+    batch, before = batch_of([3, 7], [4, 2]), torch.backends.cudnn.allow_tf32
+    try:
+        for precision, expected in (("tf32", "high"), ("fp32", "highest")):
+            prepared = measure.Prepared(build("cgru", "bahdanau").float(), [batch], 0.0, precision, "cpu")
+            measure.measure(prepared, ["ours", "plain"])
+            assert set(during) == {expected}
+            during.clear()
+    finally:
+        torch.set_float32_matmul_precision("highest")
+        torch.backends.cudnn.allow_tf32 = before
+
+
 @pytest.mark.slow
 def test_the_benchmark_runs_and_reports(tmp_path):
     output = tmp_path / "figures.json"
