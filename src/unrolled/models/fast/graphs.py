@@ -185,7 +185,7 @@ class Loops:
 
     def __init__(self, device: torch.device) -> None:
         self._memory = Memory(device)
-        self._seen: Counter[Hashable] = Counter()
+        self._seen: Counter[int] = Counter()  # how often, by the hash of a loop's key: keys are long
         self._captured: OrderedDict[Hashable, Captured] = OrderedDict()  # the one unused for longest is first
         self._used: dict[Hashable, int] = {}  # when
         self._runs = 0
@@ -216,8 +216,8 @@ class Loops:
         """``loop``, captured if it has occurred often enough and there is a place for it."""
         if len(self._seen) > 64 * MOST:
             self._seen.clear()
-        self._seen[key] += 1
-        if self._seen[key] <= AFTER:
+        self._seen[hash(key)] += 1
+        if self._seen[hash(key)] <= AFTER:
             return None
         if len(self._captured) >= MOST:
             oldest = next(iter(self._captured))
