@@ -180,7 +180,7 @@ def module(weight, cell="gru", **options):
 
 def test_the_loss_term_is_the_weighted_sum_and_training_only(monkeypatch):
     plain, regularized = module(0.0), module(0.25)
-    monkeypatch.setattr(LanguageModeling, "log", lambda *_: None)
+    monkeypatch.setattr(LanguageModeling, "log", lambda *_, **__: None)
     expected, _ = traced(plain.model, BATCH, plain.model.zero_state(B))
     one, other = plain.loss(BATCH), regularized.loss(BATCH)
     assert (other.objective - one.objective).item() == pytest.approx(0.25 * expected.item(), abs=1e-10)
@@ -191,7 +191,7 @@ def test_the_loss_term_is_the_weighted_sum_and_training_only(monkeypatch):
 @pytest.mark.parametrize("cell", CELLS)
 def test_dropout_is_drawn_as_without_the_regulariser(cell, monkeypatch):
     """So that runs with and without differ in the term alone."""
-    monkeypatch.setattr(LanguageModeling, "log", lambda *_: None)
+    monkeypatch.setattr(LanguageModeling, "log", lambda *_, **__: None)
     found = []
     for weight in (0.0, 1.0):
         torch.manual_seed(5)

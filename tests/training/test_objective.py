@@ -120,14 +120,16 @@ def test_a_rehearsal_leaves_no_gradient_no_figure_and_no_random_draw():
 
 
 @pytest.mark.parametrize(("bar", "asks"), [(None, False), (LineAndTable(), False), (RichProgressBar(), True)])
-def test_only_a_bar_of_lightnings_gets_the_loss_of_every_batch(bar, asks):
-    """It would wait for the device."""
+def test_a_figure_is_logged_where_loggers_record_it_and_always_for_a_bar_of_lightnings(bar, asks):
     module = objective(Known)
-    module._trainer = SimpleNamespace(progress_bar_callback=bar)
+    module._trainer = SimpleNamespace(progress_bar_callback=bar, global_step=0, log_every_n_steps=3)
     shown = []
-    module.log = lambda name, value, *, prog_bar: shown.append(prog_bar)
-    module.training_step((12.0, 6.0, 4), 0)
-    assert shown == [asks]
+    module.log = lambda name, value, *, prog_bar: shown.append((float(value), prog_bar))
+    for step in range(4):
+        module._trainer.global_step = step
+        module.training_step((12.0, 4.0 * step, 4), 0)
+        assert float(module.training_loss) == step
+    assert shown == [(float(step), asks) for step in (range(4) if asks else [2])]
 
 
 @pytest.mark.parametrize("precision", [Precision(), MixedPrecision("bf16-mixed", "cpu")])

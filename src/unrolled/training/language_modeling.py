@@ -47,7 +47,7 @@ class LanguageModeling(Objective):
 
     def _regularized(self, loss: TokenLoss, tracer: Tracer) -> TokenLoss:
         omega = total_omega(loss.objective, tracer.layers)
-        self.log("train/omega", omega.detach() / loss.tokens)
+        self.log_step("train/omega", omega.detach() / loss.tokens)
         return loss._replace(objective=loss.objective + self.gradient_regularization * omega)
 
     def rehearse(self, batch: Any) -> None:

@@ -46,6 +46,8 @@ class Objective(lightning.LightningModule):
         self.mode = mode
         self.target_tokens = 0
         """Target words trained on by this rank, without padding."""
+        self.training_loss: Tensor | None = None
+        """Of this rank's last batch, nats a token, without smoothing, to compare with val/loss."""
         self.hypotheses: dict[str, list[str]] = {}
         """The last output for each split that generates text, one line each."""
         self.signatures: dict[str, str] = {}
@@ -81,9 +83,20 @@ class Objective(lightning.LightningModule):
         self.target_tokens += loss.tokens
         self._words = loss.tokens
         words = max(loss.tokens, 1)  # at the end of a stream a rank may have nothing but padding
-        # nats a token; without smoothing, to compare with val/loss
-        self.log("train/loss", loss.negative_log_likelihood.detach() / words, prog_bar=self._has_lightnings_bar)
+        self.training_loss = loss.negative_log_likelihood.detach() / words
+        self.log_step("train/loss", self.training_loss)
         return loss.objective / words
+
+    def log_step(self, name: str, value: Tensor) -> None:
+        """Log a figure of a training step, if loggers record this step: Lightning's log takes its time."""
+        if self._recorded or self._has_lightnings_bar:
+            self.log(name, value, prog_bar=self._has_lightnings_bar)
+
+    @property
+    def _recorded(self) -> bool:
+        """Whether loggers record figures of this step; yes without a trainer."""
+        every: int | None = getattr(self._trainer, "log_every_n_steps", None)
+        return every is None or (self.trainer.global_step + 1) % every == 0
 
     def rehearse(self, batch: Any) -> None:
         """Compute loss and gradients of a batch as in training, and leave no trace: no gradient, figure or draw."""
@@ -98,7 +111,7 @@ class Objective(lightning.LightningModule):
 
     def on_before_optimizer_step(self, optimizer: Optimizer) -> None:
         """Log the norm of all gradients together, before it is clipped, as often as the other curves."""
-        if (self.trainer.global_step + 1) % self.trainer.log_every_n_steps == 0:  # type: ignore[attr-defined]
+        if self._recorded:
             gradients = [weight.grad for weight in self.parameters() if weight.grad is not None]
             self.log("train/gradient_norm", torch.nn.utils.get_total_norm(gradients))
 

@@ -108,11 +108,11 @@ class Translation(Objective):
         objective = loss.objective
         if self.supervision is not None and self.supervision.weight > 0 and batch.known is not None:
             taught = self.supervision.loss(weights, batch.known, self.current_epoch)
-            self.log("train/alignment_loss", taught.detach() / loss.tokens)
+            self.log_step("train/alignment_loss", taught.detach() / loss.tokens)
             objective = objective + taught
         if self.doubly_stochastic > 0:
             penalty = doubly_stochastic(weights, batch.target_out_valid, batch.source_valid)
-            self.log("train/doubly_stochastic", penalty.detach() / loss.tokens)
+            self.log_step("train/doubly_stochastic", penalty.detach() / loss.tokens)
             objective = objective + self.doubly_stochastic * penalty
         return loss._replace(objective=objective)
 

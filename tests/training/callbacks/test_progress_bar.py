@@ -19,7 +19,7 @@ PARTS = ("epoch 12/60", "412/664", "loss 2.345", "12,345 tokens/s", "1:02:03 lef
 def trainer(**changes):
     state = {"is_global_zero": True, "current_epoch": 1, "max_epochs": 6, "num_training_batches": 8, "global_step": 12}
     state |= {"world_size": 1, "callbacks": [], "estimated_stepping_batches": 48, "sanity_checking": False}
-    state |= {"callback_metrics": {"train/loss": torch.tensor(2.5)}, "checkpoint_callback": None}
+    state |= {"callback_metrics": {}, "checkpoint_callback": None}
     return SimpleNamespace(**state | changes)
 
 
@@ -49,7 +49,7 @@ def test_at_80_columns_it_has_everything_and_a_narrow_one_keeps_the_time_left():
 def test_a_batch_is_a_line_and_a_validation_a_row(clock, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     terminal = io.StringIO()
-    bar, model = LineAndTable(terminal), SimpleNamespace(target_tokens=0)
+    bar, model = LineAndTable(terminal), SimpleNamespace(target_tokens=0, training_loss=torch.tensor(2.5))
     bar.on_train_start(trainer(), model)
     bar.on_train_batch_start(trainer(), model, None, 3)
     clock.seconds, model.target_tokens = 102.0, 500
@@ -77,9 +77,11 @@ def test_a_log_line_takes_the_place_of_the_bar(clock):
     try:
         bar = LineAndTable(terminal)
         bar.setup(trainer(), None, "fit")
-        bar.on_train_start(trainer(), SimpleNamespace(target_tokens=0))
+        bar.on_train_start(trainer(), SimpleNamespace(target_tokens=0, training_loss=torch.tensor(2.5)))
         clock.seconds += 1
-        bar.on_train_batch_end(trainer(), SimpleNamespace(target_tokens=0), None, None, 3)
+        bar.on_train_batch_end(
+            trainer(), SimpleNamespace(target_tokens=0, training_loss=torch.tensor(2.5)), None, None, 3
+        )
         logging.getLogger("here").warning("look")
         bar.teardown(trainer(), None, "fit")
         logging.getLogger("here").warning("again")
@@ -90,7 +92,7 @@ def test_a_log_line_takes_the_place_of_the_bar(clock):
 
 def test_other_processes_are_silent(clock):
     terminal = io.StringIO()
-    bar, model = LineAndTable(terminal), SimpleNamespace(target_tokens=0)
+    bar, model = LineAndTable(terminal), SimpleNamespace(target_tokens=0, training_loss=torch.tensor(2.5))
     bar.setup(trainer(is_global_zero=False), None, "fit")
     bar.on_train_start(trainer(), model)
     clock.seconds += 1
@@ -104,9 +106,9 @@ def test_without_an_end_there_is_no_time_left(clock, monkeypatch):
     terminal = io.StringIO()
     bar = LineAndTable(terminal)
     endless = trainer(max_epochs=-1, estimated_stepping_batches=math.inf)
-    bar.on_train_start(endless, SimpleNamespace(target_tokens=0))
+    bar.on_train_start(endless, SimpleNamespace(target_tokens=0, training_loss=torch.tensor(2.5)))
     clock.seconds += 1
-    bar.on_train_batch_end(endless, SimpleNamespace(target_tokens=0), None, None, 3)
+    bar.on_train_batch_end(endless, SimpleNamespace(target_tokens=0, training_loss=torch.tensor(2.5)), None, None, 3)
     assert "left" not in terminal.getvalue()
     assert "epoch 2 " in terminal.getvalue()
 

@@ -56,7 +56,7 @@ class ProgressLine(Callback):
             batch_idx + 1,
             trainer.num_training_batches,
             trainer.global_step,
-            float(trainer.callback_metrics.get("train/loss", math.nan)),
+            math.nan if module.training_loss is None else float(module.training_loss),
             (module.target_tokens - self._last_tokens) * trainer.world_size / elapsed,
             "" if left is None else f", {duration(left)} left",
         )

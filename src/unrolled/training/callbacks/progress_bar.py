@@ -127,7 +127,7 @@ class LineAndTable(ProgressBar):
             return  # reading the loss waits for the device
         batches, done = trainer.num_training_batches, batch_idx + 1
         left = self._left.seconds(trainer)
-        loss = trainer.callback_metrics.get("train/loss")
+        loss = module.training_loss
         self._draw(
             epoch(trainer),
             f"{done:{len(str(batches))}}/{batches}" if math.isfinite(batches) else f"{done}",
