@@ -47,7 +47,7 @@ class Objective(lightning.LightningModule):
         self.target_tokens = 0
         """Target words trained on by this rank, without padding."""
         self.training_loss: Tensor | None = None
-        """Of this rank's last batch, nats a token, without smoothing, to compare with val/loss."""
+        """The loss of this rank's last batch, nats a token; without smoothing, to compare it with val/loss."""
         self.hypotheses: dict[str, list[str]] = {}
         """The last output for each split that generates text, one line each."""
         self.signatures: dict[str, str] = {}
