@@ -65,7 +65,13 @@ class Contestant:
 
     def step(self, batch: Batch) -> float:
         """One training step; the loss summed over tokens. ``watch`` then holds the seconds by part."""
-        graphs.ENABLED = self._graphs
+        before, graphs.ENABLED = graphs.ENABLED, self._graphs
+        try:
+            return self._step(batch)
+        finally:
+            graphs.ENABLED = before
+
+    def _step(self, batch: Batch) -> float:
         self.watch.start()
         low = {"bf16": torch.bfloat16, "fp16": torch.float16}.get(self.precision)
         with torch.autocast(self.device, low, enabled=low is not None):
