@@ -175,10 +175,10 @@ def test_a_loop_that_needs_more_room_gets_it(monkeypatch, device):
             assert_equal(task.step(batch), task.expected(monkeypatch, batch))
 
 
-@pytest.mark.parametrize("unused", [1000, 3])
-def test_only_so_many_are_kept_and_those_that_are_used(monkeypatch, device, unused):
+@pytest.mark.parametrize("rare", [1000, 3])
+def test_only_so_many_are_kept_and_those_that_occur(monkeypatch, device, rare):
     monkeypatch.setattr(graphs, "MOST", 2)
-    monkeypatch.setattr(graphs, "UNUSED", unused)
+    monkeypatch.setattr(graphs, "RARE", rare)
     made, init = [], graphs.Captured.__init__
     monkeypatch.setattr(graphs.Captured, "__init__", lambda *given: [init(*given), made.append(1)][0])
     task = Task(device)
@@ -187,7 +187,21 @@ def test_only_so_many_are_kept_and_those_that_are_used(monkeypatch, device, unus
             batch = task.batch(number, steps=steps)
             assert_equal(task.step(batch), task.expected(monkeypatch, batch))
     assert len(captured()) == 2
-    assert len(made) == (2 if unused == 1000 else 4)
+    assert len(made) == (2 if rare == 1000 else 4)
+
+
+def test_the_loops_of_a_model_make_way_for_those_of_the_next(monkeypatch, device):
+    monkeypatch.setattr(graphs, "MOST", 1)
+    for attention in ("bahdanau", "gru_att"):
+        task = Task(device, attention=attention)
+        for number in range(4):
+            batch = task.batch(number)
+            assert_equal(task.step(batch), task.expected(monkeypatch, batch))
+        assert len(captured()) == 1
+        unfinished = task.forward(task.batch(5))
+        graphs.forget()
+        assert captured() == []
+        assert_equal(task.backward(*unfinished), task.expected(monkeypatch, task.batch(5)))
 
 
 def test_what_cannot_be_captured_runs_as_usual(monkeypatch, device, caplog):

@@ -1,6 +1,7 @@
 """One run: however training ends, its folder says so. The trainer is written by hand here."""
 
 import json
+from contextlib import suppress
 from types import SimpleNamespace
 
 import pytest
@@ -9,6 +10,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from safetensors.torch import load_file
 
 from unrolled.errors import UserError
+from unrolled.models.fast import graphs
 from unrolled.training import run as module
 from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.speed import Speed
@@ -154,6 +156,20 @@ def test_preemption_and_failure_are_written_down_and_raised(end, status, start, 
     with pytest.raises(type(end)):
         start(ends_with(end))
     assert written(tmp_path)["status"] == status
+
+
+@pytest.mark.parametrize("end", [None, KeyboardInterrupt(), ValueError("no")])
+def test_the_next_training_of_the_process_finds_no_captured_loops(end, start, monkeypatch):
+    monkeypatch.setattr(graphs, "_loops", {})
+
+    def fit():
+        graphs._loops[torch.device("cpu")] = graphs.Loops(torch.device("cpu"))
+        if end is not None:
+            raise end
+
+    with suppress(ValueError):
+        start(fit)
+    assert graphs._loops == {}
 
 
 def test_training_resumes_from_the_last_checkpoint_of_the_same_model(start, tmp_path):

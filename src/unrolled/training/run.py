@@ -17,6 +17,7 @@ from unrolled.data.module import DataModule
 from unrolled.errors import UserError
 from unrolled.files import reading, write_lines
 from unrolled.inference.precision import warn_if_emulated
+from unrolled.models.fast import graphs
 from unrolled.runs.results import write_results
 from unrolled.runs.resume import kept_checkpoints, last_checkpoint
 from unrolled.runs.weights import VOCABULARIES, checkpoint_weights, save_weights
@@ -97,6 +98,7 @@ def run(
         outcome = "failed"
         raise
     finally:
+        graphs.forget()  # the next model of this process, in a sweep, has others
         results["status"] = outcome
         if trainer.is_global_zero and outcome is not None:
             if outcome != "failed":

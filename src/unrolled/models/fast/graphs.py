@@ -14,7 +14,7 @@ Without a GPU nothing of this is used.
 
 import logging
 import weakref
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -33,9 +33,9 @@ ENABLED = True
 AFTER = 1
 """So often a loop runs as usual before it is captured: capturing takes as long as several runs."""
 MOST = 512
-"""Loops that are kept. As capturing takes long, another is only captured in place of one that is no longer used."""
-UNUSED = 16384
-"""So many loops later, of whatever shapes, a loop that has not occurred again is no longer used."""
+"""Loops that are kept. As capturing takes long, another is only captured in place of one that has become rare."""
+RARE = 16384
+"""A loop is rare if it has not occurred among the last so many."""
 ALIGNMENT = 256
 
 log = logging.getLogger(__name__)
@@ -93,6 +93,7 @@ class Captured:
 
         self.forward, kept = capture(forward, memory.pool)
         self.backward, _ = capture(lambda: backward(kept), memory.pool)
+        self.last_run = 0
 
 
 def copy(sources: Sequence[Optional], places: Sequence[Optional]) -> None:
@@ -186,8 +187,7 @@ class Loops:
     def __init__(self, device: torch.device) -> None:
         self._memory = Memory(device)
         self._seen: Counter[int] = Counter()  # how often, by the hash of a loop's key: keys are long
-        self._captured: OrderedDict[Hashable, Captured] = OrderedDict()  # the one unused for longest is first
-        self._used: dict[Hashable, int] = {}  # when
+        self._captured: dict[Hashable, Captured] = {}
         self._runs = 0
         self._last: Callable[[], Use | None] = lambda: None
         self._failed = False
@@ -206,8 +206,7 @@ class Loops:
         captured = self._captured.get(key) or self._another(key, loop)
         if captured is None:
             return None
-        self._captured.move_to_end(key)
-        self._used[key] = self._runs
+        captured.last_run = self._runs
         use = Use(self, captured, loop.inputs)
         self._last = weakref.ref(use)
         return use
@@ -220,10 +219,10 @@ class Loops:
         if self._seen[hash(key)] <= AFTER:
             return None
         if len(self._captured) >= MOST:
-            oldest = next(iter(self._captured))
-            if self._runs - self._used[oldest] <= UNUSED:
+            rarest = min(self._captured, key=lambda kept: self._captured[kept].last_run)
+            if self._runs - self._captured[rarest].last_run <= RARE:
                 return None
-            del self._captured[oldest], self._used[oldest]
+            del self._captured[rarest]
         captured = self._capture(loop)
         if captured is not None:
             self._captured[key] = captured
@@ -251,6 +250,11 @@ _loops: dict[torch.device, Loops] = {}
 def applies(device: torch.device) -> bool:
     """Whether loops on ``device`` are captured."""
     return ENABLED and device.type == "cuda"
+
+
+def forget() -> None:
+    """Give up all captured loops and their memory: the next model has others."""
+    _loops.clear()
 
 
 def use(loop: Loop, device: torch.device) -> Use | None:
