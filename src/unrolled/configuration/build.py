@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read t
     from unrolled.training.objective import Objective
 
 SCALED = ("16-mixed", "16")
-"""Mixed precision as Lightning lets it be written."""
+"""Mixed precision in float16, whose loss is scaled, as Lightning lets it be written."""
 
 OURS = ("unrolled.", "lightning.")
 """What the names of the callbacks in conf/ begin with."""
@@ -186,7 +186,7 @@ def _trained_by(model: nn.Module) -> str:
 
 
 def _optimizer(config: DictConfig) -> Any:
-    # whose gradients must be divided by the loss's scale before they are clipped: a fused optimiser does it afterwards
+    # a fused optimiser divides gradients by the loss's scale itself, and so after they are clipped: too late
     if str(config.trainer.get("precision")) in SCALED and "fused" in config.optimizer:
         return instantiate(config.optimizer, fused=False)
     return instantiate(config.optimizer)

@@ -18,9 +18,9 @@ from unrolled.metrics.attention_counts import AttentionCounts
 from unrolled.models.translator import Translator
 from unrolled.search.ensemble import Ensemble, Mean
 from unrolled.search.forced import score
+from unrolled.search.forced_scores import Lists
 from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator, Hypothesis, Search
-from unrolled.search.judged import Lists
 from unrolled.search.settings import BeamSearch, Greedy
 from unrolled.text.tokenizer import Tokenizer
 
@@ -106,8 +106,8 @@ class TrainedTranslator:
         with autocast(self.device, self.precision):
             batches = encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens)
             searched = inference(self._search, self.search.weights)(self.generator, batches, lines, count)
-            if scored and self.search.weights == "int8" and isinstance(self.search, BeamSearch | Greedy):
-                searched = inference(self._judged)(self.generator, batches, lines, searched)
+            if scored and self.search.weights == "int8":
+                searched = inference(self._with_forced_scores)(self.generator, batches, lines, searched)
         for batch, lists in zip(batches, searched, strict=True):
             for line, hypotheses in zip(batch.index.tolist(), lists, strict=True):
                 outputs = [Output(self.target_tokenizer.decode(h.tokens), h) for h in hypotheses]
@@ -123,13 +123,15 @@ class TrainedTranslator:
             return [self.search.nbest(generator, given, count) for given in inputs]
         return [[[hypothesis] for hypothesis in self.search(generator, given)] for given in inputs]
 
-    def _judged(
+    def _with_forced_scores(
         self, generator: Generator, batches: Sequence[Batch], lines: Sequence[str], searched: Sequence[Lists]
     ) -> list[Lists]:
         """``searched``, the result of `_search`, with the scores that the weights as they are give."""
-        assert isinstance(self.search, BeamSearch | Greedy)
+        search = self.search
+        if not isinstance(search, BeamSearch | Greedy):
+            return list(searched)  # a search of somebody else's
         inputs = (self._input(batch, lines) for batch in batches)
-        return [self.search.judged(generator, given, lists) for given, lists in zip(inputs, searched, strict=True)]
+        return [search.with_forced_scores(generator, *given) for given in zip(inputs, searched, strict=True)]
 
     def score(self, sources: Sequence[str], targets: Sequence[str]) -> list[Pieces]:
         """The target pieces of each pair with their log-probabilities."""

@@ -6,10 +6,10 @@ from typing import Any
 from unrolled.errors import NOT_NEGATIVE, POSITIVE_WHOLE, UserError, check
 from unrolled.search.beam import Score, beam_search, greedy
 from unrolled.search.coverage import Covered
+from unrolled.search.forced_scores import Lists, with_forced_scores
 from unrolled.search.frozen_weights import check_weights, inference
 from unrolled.search.fusion import Fused
 from unrolled.search.generator import Generator, Hypothesis
-from unrolled.search.judged import Lists, judged
 from unrolled.search.length import PerToken, check_limits, length_limits
 from unrolled.search.shortlist import Shortlist, search_among
 
@@ -40,9 +40,9 @@ class Greedy:
             min_lengths=length_limits(batch, self.min_length_ratio, 0),
         )
 
-    def judged(self, generator: Generator, batch: Any, lists: Lists) -> Lists:
-        """The hypotheses of a search with rounded weights, by the log-probabilities of ``generator``."""
-        return judged(generator, batch, lists, score=lambda log_probability, length: log_probability)
+    def with_forced_scores(self, generator: Generator, batch: Any, lists: Lists) -> Lists:
+        """What this search found with rounded weights, with the log-probabilities that ``generator`` gives."""
+        return with_forced_scores(generator, batch, lists, score=lambda log_probability, length: log_probability)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +93,9 @@ class BeamSearch:
             int8=self.weights == "int8",
         )
 
-    def judged(self, generator: Generator, batch: Any, lists: Lists) -> Lists:
-        """The hypotheses of a search with rounded weights, by the log-probabilities of ``generator``, best first."""
-        return judged(self._fused(generator), batch, lists, score=self.length_normalization)
+    def with_forced_scores(self, generator: Generator, batch: Any, lists: Lists) -> Lists:
+        """What this search found with rounded weights, with the log-probabilities that ``generator`` gives, best first."""
+        return with_forced_scores(self._fused(generator), batch, lists, score=self.length_normalization)
 
     def _fused(self, generator: Generator) -> Generator:
         if self.language_model is None or self.language_model_weight == 0:  # 0 x log 0 is NaN

@@ -14,9 +14,9 @@ from torch import Tensor
 from unrolled.errors import UserError
 from unrolled.models.fast.frozen import narrowed, one_thread
 from unrolled.models.translator import Translator
+from unrolled.search.forced_scores import Lists, Score, with_forced_scores
 from unrolled.search.frozen_weights import models
 from unrolled.search.generator import Generator
-from unrolled.search.judged import Lists, Score, judged
 
 SPECIAL = 4  # <pad>, <s>, </s>, <unk>: they keep their ids
 
@@ -85,4 +85,4 @@ def search_among(
         lists = search(Shortlisted(generator, words))
     ids = words.tolist()
     lists = [[replace(h, tokens=[ids[token] for token in h.tokens]) for h in hypotheses] for hypotheses in lists]
-    return judged(generator, batch, lists, score)
+    return with_forced_scores(generator, batch, lists, score)

@@ -1,4 +1,4 @@
-"""Hypotheses with new log-probabilities: those of the search were of fewer words, or of rounded weights."""
+"""Exact scores of hypotheses, by forced decoding, after a search among few words or with rounded weights."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,15 +17,14 @@ Score = Callable[[Tensor, Tensor], Tensor]
 """As in `search.beam`."""
 
 
-def judged(generator: Generator, batch: Any, lists: Lists, score: Score) -> Lists:
-    """``lists``, one for each sentence of ``batch``, by the log-probabilities of ``generator``, best first.
+def with_forced_scores(generator: Generator, batch: Any, lists: Lists, score: Score) -> Lists:
+    """``lists``, one for each sentence of ``batch``, with the log-probabilities that ``generator`` gives them, best first.
 
-    They come from forced decoding. ``score``: how the search scored a log-probability and a length; a penalty in its
-    scores is kept.
+    ``score``: how the search scored a log-probability and a length; a penalty in its scores is kept.
     """
     most = max(map(len, lists), default=0)
     of_ranks = [
-        _judged(generator, batch, [hypotheses[rank : rank + 1] for hypotheses in lists], score) for rank in range(most)
+        _of_one(generator, batch, [hypotheses[rank : rank + 1] for hypotheses in lists], score) for rank in range(most)
     ]
     return [
         sorted(chain.from_iterable(hypotheses), key=lambda h: (not h.finished, -h.score))
@@ -33,18 +32,18 @@ def judged(generator: Generator, batch: Any, lists: Lists, score: Score) -> List
     ] or lists
 
 
-def _judged(generator: Generator, batch: Any, lists: Lists, score: Score) -> Lists:
+def _of_one(generator: Generator, batch: Any, lists: Lists, score: Score) -> Lists:
     """The same for lists of one hypothesis or none."""
     device = getattr(batch, "members", (batch,))[0].source.device
     rows = [torch.tensor([BOS, *(hypotheses[0].tokens if hypotheses else []), EOS]) for hypotheses in lists]
     target = nn.utils.rnn.pad_sequence(rows, batch_first=True, padding_value=PAD).to(device)
     every = score_words(generator, batch, target, torch.tensor([len(row) for row in rows]))
     return [
-        [_again(h, log_probs, score) for h in hypotheses] for hypotheses, log_probs in zip(lists, every, strict=True)
+        [_rescored(h, log_probs, score) for h in hypotheses] for hypotheses, log_probs in zip(lists, every, strict=True)
     ]
 
 
-def _again(h: Hypothesis, log_probs: list[float], score: Score) -> Hypothesis:
+def _rescored(h: Hypothesis, log_probs: list[float], score: Score) -> Hypothesis:
     if not h.tokens and not h.finished:
         return h  # nothing was found
     log_p = sum(log_probs if h.finished else log_probs[:-1])
