@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# All that is worth measuring on a GPU, in under ten minutes, and one page at its end.
+# All that is worth measuring on a GPU, in about ten minutes, and one page at its end.
 #
 #   bash benchmarks/on_gpu.sh DATA OUT
 #

@@ -51,9 +51,8 @@ def measured(data: str, size: int, batch: int, steps: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder, initialize_config_dir(str(CONF), version_base="1.3"):
         options = ["experiment=g2p", "data=tsv", *(f"data.{split}={data}" for split in ("train", "val", "test"))]
         options += [f"run_folder={folder}/run", f"cache={folder}/cache", f"+data.module.max_sentences={batch}"]
-        options += [f"model.{part}_size={size}" for part in ("embedding", "encoder")] + [
-            f"model.decoder_size={2 * size}"
-        ]
+        sizes = {"embedding": size, "encoder": size, "decoder": 2 * size}
+        options += [f"model.{part}_size={numbers}" for part, numbers in sizes.items()]
         options += ["data.max_tokens=1000000", "trainer.limit_val_batches=0", f"trainer.max_steps={steps}", "name=g2p"]
         options += ["trainer.max_epochs=-1", "overrides=[]", "choices={model: cgru, attention: bahdanau, data: tsv}"]
         config = compose("train", options)

@@ -38,7 +38,9 @@ def found(search, model, batch):
 
 
 def close(h):
-    return replace(h, score=pytest.approx(h.score, abs=1e-5), log_probability=pytest.approx(h.log_probability, abs=1e-5))
+    return replace(
+        h, score=pytest.approx(h.score, abs=1e-5), log_probability=pytest.approx(h.log_probability, abs=1e-5)
+    )
 
 
 @every_search

@@ -94,7 +94,7 @@ class BeamSearch:
         )
 
     def with_forced_scores(self, generator: Generator, batch: Any, lists: Lists) -> Lists:
-        """What this search found with rounded weights, with the log-probabilities that ``generator`` gives, best first."""
+        """What this search found with rounded weights, best first by the log-probabilities that ``generator`` gives."""
         return with_forced_scores(self._fused(generator), batch, lists, score=self.length_normalization)
 
     def _fused(self, generator: Generator) -> Generator:
