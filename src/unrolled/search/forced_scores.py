@@ -20,7 +20,8 @@ Score = Callable[[Tensor, Tensor], Tensor]
 def with_forced_scores(generator: Generator, batch: Any, lists: Lists, score: Score) -> Lists:
     """``lists`` of hypotheses with the log-probabilities that ``generator`` gives them, best first.
 
-    One list for each sentence of ``batch``. ``score``: how the search scored a log-probability and a length; a penalty in its scores is kept.
+    One list for each sentence of ``batch``. ``score``: how the search scored a log-probability and a length; a penalty
+    in its scores is kept.
     """
     most = max(map(len, lists), default=0)
     of_ranks = [
