@@ -16,11 +16,11 @@ from unrolled.models.attention import (
     CoverageAttention,
     DotAttention,
     GeneralAttention,
-    PooledGRUAttention,
 )
 from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, MeanContextDecoder, RNNsearchDecoder
 from unrolled.models.fast import attention as fast_attention
 from unrolled.models.fast import recomputed
+from unrolled.models.location_attention import LocationAttention
 
 
 def outputs_and_gradients(decoder, unroll, annotations, embeddings, valid, parameters=None):
@@ -94,7 +94,6 @@ def test_every_other_combination_takes_the_plain_loop():
     mechanisms = [
         DotAttention(query_size=D + 1, annotation_size=D + 1),
         GeneralAttention(query_size=D + 1, annotation_size=D + 1),
-        PooledGRUAttention(query_size=D + 1, annotation_size=D + 1, size=A),
         CoverageAttention(query_size=D + 1, annotation_size=D + 1, size=A, coverage_size=2),
     ]
     decoders = [kind(**sizes, attention=m) for m in mechanisms for kind in (CGRUDecoder, RNNsearchDecoder)]
@@ -162,9 +161,10 @@ def test_a_graph_that_is_kept_gives_the_same_gradients_again(name, attention):
 
 @pytest.mark.parametrize("kept_steps", [0, 1, T])
 @pytest.mark.parametrize("name", FAST_DECODERS)
-def test_gates_of_gru_attention_may_be_kept_or_made_again(name, kept_steps, monkeypatch):
+@pytest.mark.parametrize("attention", ["gru_att", "gru_att_pooled"])
+def test_gates_of_gru_attention_may_be_kept_or_made_again(name, attention, kept_steps, monkeypatch):
     monkeypatch.setattr(fast_attention, "KEPT_BYTES", kept_steps * B * S * 3 * A * 8)
-    decoder = build(name, "gru_att")
+    decoder = build(name, attention)
     inputs = (normal(B, S, C), normal(B, T, E), mask([3, S], S))
     fast = outputs_and_gradients(decoder, decoder.unroll, *inputs)
     assert_same(fast, outputs_and_gradients(decoder, decoder.unroll_plainly, *inputs), atol=1e-10)
@@ -190,7 +190,7 @@ def test_what_is_kept_grows_with_steps_times_length_only_by_the_memory(name, att
     monkeypatch.setattr(fast_attention, "KEPT_BYTES", 0)
     decoder = build(name, attention)
     grows = [kept_numbers(decoder, T + 1, length) - kept_numbers(decoder, T, length) for length in (S, S + 1)]
-    assert grows[1] - grows[0] == B * (1 + (A if attention == "gru_att" else 0))
+    assert grows[1] - grows[0] == B * (1 + (A if attention.startswith("gru_att") else 0))
 
 
 @every_fast_pair
@@ -283,10 +283,10 @@ def test_under_dropout_a_whole_translator_computes_the_same(model, attention):
 
 
 @pytest.mark.parametrize("kept", [0, 30_000, 2**29], ids=["the first step", "some steps", "all steps"])
-@pytest.mark.parametrize("mechanism", ["pooled", "coverage"])
+@pytest.mark.parametrize("mechanism", ["location", "coverage"])
 def test_steps_that_are_computed_again_give_the_same_gradients(mechanism, kept, monkeypatch):
     attention = {
-        "pooled": lambda: PooledGRUAttention(query_size=D, annotation_size=C, size=A),
+        "location": lambda: LocationAttention(query_size=D, annotation_size=C, size=A, filters=2, kernel_size=3),
         "coverage": lambda: CoverageAttention(query_size=D, annotation_size=C, size=A, coverage_size=2),
     }[mechanism]()
     decoder = randomise(CGRUDecoder(embedding_size=E, annotation_size=C, size=D, attention=attention).double(), 40)

@@ -4,11 +4,11 @@ import pytest
 import torch
 
 from support.small_models import A, D, E, randomise
-from unrolled.models.attention import BahdanauAttention, GRUAttention
+from unrolled.models.attention import BahdanauAttention, GRUAttention, PooledGRUAttention
 from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, DL4MTDecoder, RNNsearchDecoder
 
 C = 8
-FAST_ATTENTIONS = {"bahdanau": BahdanauAttention, "gru_att": GRUAttention}
+FAST_ATTENTIONS = {"bahdanau": BahdanauAttention, "gru_att": GRUAttention, "gru_att_pooled": PooledGRUAttention}
 FAST_DECODERS = {
     "cgru": (CGRUDecoder, {}),
     "dl4mt": (DL4MTDecoder, {}),

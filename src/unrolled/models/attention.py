@@ -20,6 +20,7 @@ from typing_extensions import override
 from unrolled.errors import UserError
 from unrolled.models.fast.attention import BahdanauAttentionKernel, GRUAttentionKernel
 from unrolled.models.fast.kernel import AttentionKernel
+from unrolled.models.fast.pooled_attention import PooledGRUAttentionKernel
 from unrolled.models.fast.squash import product_of_tanh, tanh
 from unrolled.models.fast.unpadded import energies_of_sums
 
@@ -284,6 +285,11 @@ class PooledGRUAttention(Attention):
         of_step = self.query(query)[..., : 2 * self.size] + self.recurrent_gates(pooled)
         r, z = torch.sigmoid(add(of_step, prepared[0][..., : 2 * self.size])).chunk(2, dim=-1)
         return {"reset": r, "update": z}
+
+    @override
+    def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
+        weights = (layer.weight for layer in (self.query, self.recurrent_gates, self.recurrent, self.energy))
+        return PooledGRUAttentionKernel(*weights, *prepared, *state)
 
 
 class CoverageAttention(Attention):

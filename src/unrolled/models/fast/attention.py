@@ -126,7 +126,7 @@ class GRUAttentionKernel(AttentionKernel):
 
     @override
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
-        query, gates, recurrent, energy, keys, annotations, self.valid, self.start = self.inputs
+        query, gates, recurrent, energy, keys, annotations, self.valid, self.start, *_ = self.inputs
         self.query, self.recurrent_gates, self.recurrent = query.to(dtype), gates.to(dtype), recurrent.to(dtype)
         self.energy, self.keys = energy.to(state.dtype).squeeze(0), keys.to(state.dtype)
         self.annotations = annotations.to(dtype)
@@ -144,16 +144,19 @@ class GRUAttentionKernel(AttentionKernel):
         self.query_product = Product(self.query, rows=len(state), times=steps)
         self._pack_gates(times=steps)
 
+    def _rows_of_gates(self) -> int:
+        """For how many rows U_rz is multiplied at once."""
+        return self.valid.numel()
+
     def _pack_gates(self, times: int) -> None:
-        self.gates_product = Product(self.recurrent_gates, rows=self.valid.numel(), times=times)
+        self.gates_product = Product(self.recurrent_gates, rows=self._rows_of_gates(), times=times)
         self.product = Product(self.recurrent, rows=self.valid.numel(), times=times)
 
     @override
     def begin_backward(self, steps: int, state: Tensor) -> None:
-        positions = self.valid.numel()
         self.query_product_back = Product(self.query.t(), rows=len(state), times=steps)
-        self.gates_product_back = Product(self.recurrent_gates.t(), rows=positions, times=steps)
-        self.product_back = Product(self.recurrent.t(), rows=positions, times=steps)
+        self.gates_product_back = Product(self.recurrent_gates.t(), rows=self._rows_of_gates(), times=steps)
+        self.product_back = Product(self.recurrent.t(), rows=self.valid.numel(), times=steps)
         _, _, gates = self._unpack()
         self._pack_gates(times=steps - len(gates))  # the gates of the other steps are recomputed
         self.dproducts = torch.empty_like(self.kept[0])
@@ -178,17 +181,22 @@ class GRUAttentionKernel(AttentionKernel):
         p = torch.add(self.keys, products[t].unsqueeze(1), out=out)
         rz, n = p.split([2 * self.size, self.size], dim=2)
         # r, z = sigma(p_rz + U_rz v)
-        self.gates_product.add_to(_rows(rz), _rows(v[t]))
+        self.gates_product.add_to(rows(rz), rows(v[t]))
         r = rz.sigmoid_()[..., : self.size]
         # n = tanh(p_n + U g), g = r * v
         g = torch.mul(r, v[t], out=self.g)
-        self.product.add_to(_rows(n), _rows(g))
+        self.product.add_to(rows(n), rows(g))
         tanh_(n)
+
+    def _of_query(self, t: int, query: Tensor) -> None:
+        """W s of step t."""
+        products, _, _ = self._unpack()
+        products[t] = self.query_product(query)
 
     @override
     def forward(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
-        products, v, gates = self._unpack()
-        products[t] = self.query_product(query)
+        _, v, gates = self._unpack()
+        self._of_query(t, query)
         rzn = gates[t] if t < len(gates) else self.scratch
         self._gates(t, out=rzn)
         _, z, n = rzn.chunk(3, dim=2)
@@ -196,14 +204,14 @@ class GRUAttentionKernel(AttentionKernel):
         torch.lerp(v[t], n, z, out=v[t + 1])
         # e_j = v_a^T y_j, y_j = tanh(v'_j)
         y = tanh_(self.g.copy_(v[t + 1]))
-        energies = torch.mv(_rows(y), self.energy).view(weights.shape)
+        energies = torch.mv(rows(y), self.energy).view(weights.shape)
         attend(energies, self.annotations, self.valid, context, weights)
 
     @override
     def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
         """``dv`` arrives from step t + 1 as dv', without the energies' gradient, and leaves as dv."""
         _, vs, gates = self._unpack()
-        v, dv, g, dg = vs[t], self.dv, self.g, self.dg
+        v, dv, g = vs[t], self.dv, self.g
         if t < len(gates):
             rzn = gates[t]
             torch.mul(rzn[..., : self.size], v, out=g)
@@ -212,38 +220,53 @@ class GRUAttentionKernel(AttentionKernel):
             self._gates(t, out=rzn)
         r, z, n = rzn.chunk(3, dim=2)
         dp_rz, _ = self.dp.split([2 * self.size, self.size], dim=2)
-        dp_r, dp_z, dp_n = self.dp.chunk(3, dim=2)
+        dp_r, _, _ = self.dp.chunk(3, dim=2)
         dtype = self.query.dtype
-        self.dcontexts[t] = dcontext
-        de = attend_backward(dcontext, dweights, weights, self.annotations).to(v.dtype)
-        # e_j = v_a^T y_j:          dv_a = sum_j de_j y_j,   dy_j = de_j v_a
-        y = tanh_(dg.copy_(vs[t + 1]))
-        self.denergy.addmv_(_rows(y).t(), de.flatten())
-        # y_j = tanh(v'_j):         dv'_j += (1 - y_j^2) dy_j
-        slope = torch.addcmul(self.one, y, y, value=-1, out=y)
-        dv.addcmul_(slope.mul_(self.energy), de.unsqueeze(2))
-        # v' = (1 - z) v + z n:     dn = z dv',   dz = (n - v) dv',   dv = (1 - z) dv' + ...
-        torch.mul(z, dv, out=dp_n)
-        torch.sub(n, v, out=dp_z).mul_(dv)
-        dv.addcmul_(z, dv, value=-1)
-        # n = tanh(p_n + U g):      dp_n = (1 - n^2) dn,   dg = U^T dp_n,   dU += sum_j dp_n g^T
-        tanh_backward(dp_n, n, out=dp_n)
-        low = _rows(dp_n).to(dtype)
-        dg = self.product_back(low).view_as(g)
-        add_outer(self.drecurrent, low, _rows(g), dtype)
+        self._energies_backward(t, dcontext, dweights, weights)
+        self._memory_backward(v, z, n)
+        dg = self._candidate_backward(n, g)
         # g = r * v:                dr = v dg,   dv += r dg
         torch.mul(v, dg, out=dp_r)
         dv.addcmul_(r, dg)
         # r, z = sigma(p_rz + U_rz v):  dp_r = r (1 - r) dr,   dp_z = z (1 - z) dz,   dv += U_rz^T dp_rz,
         #                           dU_rz += sum_j dp_rz v^T
         sigmoid_backward(dp_rz, rzn[..., : 2 * self.size], out=dp_rz)
-        low = _rows(dp_rz).to(dtype)
-        self.gates_product_back.add_to(_rows(dv), low)
-        add_outer(self.drecurrent_gates, low, _rows(v), dtype)
+        low = rows(dp_rz).to(dtype)
+        self.gates_product_back.add_to(rows(dv), low)
+        add_outer(self.drecurrent_gates, low, rows(v), dtype)
         # p = W s + k_j:            dk_j += dp,   d(W s) = sum_j dp,   ds = W^T d(W s)
         self.dkeys.add_(self.dp)
         dproducts = torch.sum(self.dp, dim=1, out=self.dproducts[t])
         return self.query_product_back(dproducts)
+
+    def _energies_backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> None:
+        """From c and alpha to v'."""
+        _, v, _ = self._unpack()
+        self.dcontexts[t] = dcontext
+        de = attend_backward(dcontext, dweights, weights, self.annotations).to(self.dv.dtype)
+        # e_j = v_a^T y_j:          dv_a = sum_j de_j y_j,   dy_j = de_j v_a
+        y = tanh_(self.dg.copy_(v[t + 1]))
+        self.denergy.addmv_(rows(y).t(), de.flatten())
+        # y_j = tanh(v'_j):         dv'_j += (1 - y_j^2) dy_j
+        slope = torch.addcmul(self.one, y, y, value=-1, out=y)
+        self.dv.addcmul_(slope.mul_(self.energy), de.unsqueeze(2))
+
+    def _memory_backward(self, v: Tensor, z: Tensor, n: Tensor) -> None:
+        """From v' to v, z and n."""
+        dv, (_, dp_z, dp_n) = self.dv, self.dp.chunk(3, dim=2)
+        # v' = (1 - z) v + z n:     dn = z dv',   dz = (n - v) dv',   dv = (1 - z) dv' + ...
+        torch.mul(z, dv, out=dp_n)
+        torch.sub(n, v, out=dp_z).mul_(dv)
+        dv.addcmul_(z, dv, value=-1)
+
+    def _candidate_backward(self, n: Tensor, g: Tensor) -> Tensor:
+        """From n to p_n; returns dg ``(B, S, A)``."""
+        _, _, dp_n = self.dp.chunk(3, dim=2)
+        # n = tanh(p_n + U g):      dp_n = (1 - n^2) dn,   dg = U^T dp_n,   dU += sum_j dp_n g^T
+        tanh_backward(dp_n, n, out=dp_n)
+        low = rows(dp_n).to(self.query.dtype)
+        add_outer(self.drecurrent, low, rows(g), self.query.dtype)
+        return self.product_back(low).view_as(g)
 
     def gradients(self, queries: Tensor, weights: Tensor) -> tuple[Tensor | None, ...]:
         """dW = sum_t d(W s_t) s_t^T, and the sums over steps: dU_rz, dU, dv_a, dk, dh; last dv_0."""
@@ -260,6 +283,6 @@ class GRUAttentionKernel(AttentionKernel):
         )
 
 
-def _rows(x: Tensor) -> Tensor:
+def rows(x: Tensor) -> Tensor:
     """``(B, S, N)`` -> ``(B * S, N)``, the same memory."""
     return x.flatten(0, 1)
