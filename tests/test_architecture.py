@@ -204,7 +204,7 @@ def test_no_two_classes_have_one_name():
 
 
 def test_fast_mirrors_the_definitions():
-    """fast/X.py is models/X.py with its backward pass; with them is what all of them use."""
+    """fast/X.py is models/X.py with its backward pass, or a part of it; with them is what all of them use."""
     shared = {
         "__init__",
         "frozen",
@@ -220,7 +220,8 @@ def test_fast_mirrors_the_definitions():
         "unpadded",
     }
     models = ROOT / "src" / "unrolled" / "models"
-    fast = {path.stem for path in (models / "fast").glob("*.py")} - shared
+    parts = {"feature_attention", "pooled_attention"}  # of attention.py: kernels are longer than definitions
+    fast = {path.stem for path in (models / "fast").glob("*.py")} - shared - parts
     assert fast
     assert fast <= {path.stem for path in models.glob("*.py")}
 

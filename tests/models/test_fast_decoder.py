@@ -4,7 +4,7 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.fast_decoders import FAST_ATTENTIONS, FAST_DECODERS, C, build, every_fast_pair, mask, normal
+from support.fast_decoders import COVERAGE, FAST_ATTENTIONS, FAST_DECODERS, C, build, every_fast_pair, mask, normal
 from support.small_models import ATTENDING, SOURCE_WORDS, TARGET_WORDS, A, B, D, E, S, T, pad, randomise, words
 from support.small_models import build as build_translator
 from torch._subclasses.fake_tensor import FakeTensorMode
@@ -18,6 +18,7 @@ from unrolled.models.attention import (
     GeneralAttention,
 )
 from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, MeanContextDecoder, RNNsearchDecoder
+from unrolled.models.extrapolating_attention import ExtrapolatingLocationAttention
 from unrolled.models.fast import attention as fast_attention
 from unrolled.models.fast import recomputed
 from unrolled.models.location_attention import LocationAttention
@@ -94,7 +95,7 @@ def test_every_other_combination_takes_the_plain_loop():
     mechanisms = [
         DotAttention(query_size=D + 1, annotation_size=D + 1),
         GeneralAttention(query_size=D + 1, annotation_size=D + 1),
-        CoverageAttention(query_size=D + 1, annotation_size=D + 1, size=A, coverage_size=2),
+        ExtrapolatingLocationAttention(query_size=D + 1, annotation_size=D + 1, size=A),
     ]
     decoders = [kind(**sizes, attention=m) for m in mechanisms for kind in (CGRUDecoder, RNNsearchDecoder)]
     additive = BahdanauAttention(query_size=D + 1, annotation_size=D + 1, size=A)
@@ -186,11 +187,12 @@ def kept_numbers(decoder, steps, length):
 
 @every_fast_pair
 def test_what_is_kept_grows_with_steps_times_length_only_by_the_memory(name, attention, monkeypatch):
-    """A step more keeps per source position one weight, and of attention with GRU its memory v; nothing else."""
+    """A step more keeps per source position one weight and the attention's memory, for coverage with its gates."""
     monkeypatch.setattr(fast_attention, "KEPT_BYTES", 0)
     decoder = build(name, attention)
     grows = [kept_numbers(decoder, T + 1, length) - kept_numbers(decoder, T, length) for length in (S, S + 1)]
-    assert grows[1] - grows[0] == B * (1 + (A if attention.startswith("gru_att") else 0))
+    memory = {"bahdanau": 0, "gru_att": A, "gru_att_pooled": A, "coverage": 4 * COVERAGE, "location": 1}
+    assert grows[1] - grows[0] == B * (1 + memory[attention])
 
 
 @every_fast_pair
@@ -290,6 +292,7 @@ def test_steps_that_are_computed_again_give_the_same_gradients(mechanism, kept, 
         "coverage": lambda: CoverageAttention(query_size=D, annotation_size=C, size=A, coverage_size=2),
     }[mechanism]()
     decoder = randomise(CGRUDecoder(embedding_size=E, annotation_size=C, size=D, attention=attention).double(), 40)
+    decoder.kernel = lambda state: None
     annotations, embeddings, valid = normal(B, S, C), normal(B, 7, E), mask([3, S], S)
     plain = outputs_and_gradients(decoder, decoder.unroll_plainly, annotations, embeddings, valid)
     monkeypatch.setattr(recomputed, "KEPT_BYTES", kept)

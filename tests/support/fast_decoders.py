@@ -1,14 +1,23 @@
 """Decoders whose loop has a hand-written backward pass, each with each such attention; in float64."""
 
+from functools import partial
+
 import pytest
 import torch
 
 from support.small_models import A, D, E, randomise
-from unrolled.models.attention import BahdanauAttention, GRUAttention, PooledGRUAttention
+from unrolled.models.attention import BahdanauAttention, CoverageAttention, GRUAttention, PooledGRUAttention
 from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, DL4MTDecoder, RNNsearchDecoder
+from unrolled.models.location_attention import LocationAttention
 
-C = 8
-FAST_ATTENTIONS = {"bahdanau": BahdanauAttention, "gru_att": GRUAttention, "gru_att_pooled": PooledGRUAttention}
+C, COVERAGE = 8, 2
+FAST_ATTENTIONS = {
+    "bahdanau": BahdanauAttention,
+    "gru_att": GRUAttention,
+    "gru_att_pooled": PooledGRUAttention,
+    "coverage": partial(CoverageAttention, coverage_size=COVERAGE),
+    "location": partial(LocationAttention, filters=2, kernel_size=3),
+}
 FAST_DECODERS = {
     "cgru": (CGRUDecoder, {}),
     "dl4mt": (DL4MTDecoder, {}),

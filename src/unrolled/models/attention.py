@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from unrolled.errors import UserError
 from unrolled.models.fast.attention import BahdanauAttentionKernel, GRUAttentionKernel
+from unrolled.models.fast.feature_attention import CoverageAttentionKernel
 from unrolled.models.fast.kernel import AttentionKernel
 from unrolled.models.fast.pooled_attention import PooledGRUAttentionKernel
 from unrolled.models.fast.squash import product_of_tanh, tanh
@@ -346,3 +347,11 @@ class CoverageAttention(Attention):
         inputs = self.update_weight(weights.unsqueeze(-1)) + add(self.update_query(query), prepared[1])
         r, u = torch.sigmoid(inputs[..., : 2 * self.coverage_size] + self.recurrent_gates(coverage)).chunk(2, dim=-1)
         return {"reset": r, "update": u}
+
+    @override
+    def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
+        keys, annotation_products, annotations, valid = prepared
+        energies = (layer.weight for layer in (self.query, self.energy, self.coverage))
+        update = (self.update_weight, self.update_query, self.recurrent_gates, self.recurrent)
+        weights = (layer.weight for layer in update)
+        return CoverageAttentionKernel(*energies, keys, annotations, valid, *weights, annotation_products, *state)

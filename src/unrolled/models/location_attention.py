@@ -6,6 +6,8 @@ from typing_extensions import override
 
 from unrolled.errors import UserError
 from unrolled.models.attention import Attention, Nested, add, attend
+from unrolled.models.fast.feature_attention import LocationAttentionKernel
+from unrolled.models.fast.kernel import AttentionKernel
 from unrolled.models.fast.squash import tanh
 
 
@@ -50,3 +52,8 @@ class LocationAttention(Attention):
         hidden = tanh(add(self.query(query), keys) + self.features(features))
         context, weights = attend(self.energy(hidden).squeeze(-1), annotations, valid)
         return context, weights, (weights.unsqueeze(-1).to(previous.dtype),)
+
+    @override
+    def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
+        weights = (layer.weight for layer in (self.query, self.energy, self.features))
+        return LocationAttentionKernel(*weights, *prepared, self.filters.weight, *state)

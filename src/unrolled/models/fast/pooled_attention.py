@@ -67,7 +67,8 @@ class PooledGRUAttentionKernel(GRUAttentionKernel):
 
     @override
     def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
-        """``dv`` and ``dpool`` arrive from step t + 1 as dv', without this step's part, and dm'; they leave as dv, dm."""
+        """``dv`` and ``dpool`` arrive from step t + 1 as dv', without this step's part, and dm'; they leave as dv and
+        dm."""
         _, v, gates = self._unpack()
         m, g = self.kept[-1][t].unsqueeze(1), self.g
         if t < len(gates):
