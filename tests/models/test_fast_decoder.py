@@ -15,7 +15,6 @@ from unrolled.models.attention import (
     BahdanauAttention,
     CoverageAttention,
     DotAttention,
-    GeneralAttention,
 )
 from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, MeanContextDecoder, RNNsearchDecoder
 from unrolled.models.extrapolating_attention import ExtrapolatingLocationAttention
@@ -62,6 +61,16 @@ def test_fast_unroll_equals_the_plain_loop(name, attention, lengths, extra, step
     assert torch.all(fast[0][2].masked_select(~valid.unsqueeze(1)) == 0)
 
 
+@pytest.mark.parametrize("kind", [CGRUDecoder, RNNsearchDecoder])
+def test_where_the_keys_are_the_annotations_both_gradients_are_added(kind):
+    decoder = kind(embedding_size=E, annotation_size=C, size=C, attention=DotAttention(query_size=C, annotation_size=C))
+    inputs = (normal(B, S, C), normal(B, T, E), mask([3, S], S))
+    decoder = randomise(decoder.double(), 40)
+    assert decoder.kernel(decoder.start(inputs[0], inputs[2])) is not None
+    fast = outputs_and_gradients(decoder, decoder.unroll, *inputs)
+    assert_same(fast, outputs_and_gradients(decoder, decoder.unroll_plainly, *inputs), atol=1e-10)
+
+
 @every_fast_pair
 def test_gradients_reach_the_first_state_and_the_attention_memory(name, attention):
     decoder = build(name, attention)
@@ -93,8 +102,6 @@ def test_a_loss_may_look_at_one_output_alone(name, attention, looked_at):
 def test_every_other_combination_takes_the_plain_loop():
     sizes = {"embedding_size": E, "annotation_size": D + 1, "size": D + 1}
     mechanisms = [
-        DotAttention(query_size=D + 1, annotation_size=D + 1),
-        GeneralAttention(query_size=D + 1, annotation_size=D + 1),
         ExtrapolatingLocationAttention(query_size=D + 1, annotation_size=D + 1, size=A),
     ]
     decoders = [kind(**sizes, attention=m) for m in mechanisms for kind in (CGRUDecoder, RNNsearchDecoder)]
@@ -191,7 +198,7 @@ def test_what_is_kept_grows_with_steps_times_length_only_by_the_memory(name, att
     monkeypatch.setattr(fast_attention, "KEPT_BYTES", 0)
     decoder = build(name, attention)
     grows = [kept_numbers(decoder, T + 1, length) - kept_numbers(decoder, T, length) for length in (S, S + 1)]
-    memory = {"bahdanau": 0, "gru_att": A, "gru_att_pooled": A, "coverage": 4 * COVERAGE, "location": 1}
+    memory = {"bahdanau": 0, "general": 0, "gru_att": A, "gru_att_pooled": A, "coverage": 4 * COVERAGE, "location": 1}
     assert grows[1] - grows[0] == B * (1 + memory[attention])
 
 

@@ -6,13 +6,20 @@ import pytest
 import torch
 
 from support.small_models import A, D, E, randomise
-from unrolled.models.attention import BahdanauAttention, CoverageAttention, GRUAttention, PooledGRUAttention
+from unrolled.models.attention import (
+    BahdanauAttention,
+    CoverageAttention,
+    GeneralAttention,
+    GRUAttention,
+    PooledGRUAttention,
+)
 from unrolled.models.decoder import BahdanauDecoder, CGRUDecoder, DL4MTDecoder, RNNsearchDecoder
 from unrolled.models.location_attention import LocationAttention
 
 C, COVERAGE = 8, 2
 FAST_ATTENTIONS = {
     "bahdanau": BahdanauAttention,
+    "general": lambda size, **sizes: GeneralAttention(**sizes),
     "gru_att": GRUAttention,
     "gru_att_pooled": PooledGRUAttention,
     "coverage": partial(CoverageAttention, coverage_size=COVERAGE),

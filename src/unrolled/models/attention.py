@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from typing_extensions import override
 
 from unrolled.errors import UserError
-from unrolled.models.fast.attention import BahdanauAttentionKernel, GRUAttentionKernel
+from unrolled.models.fast.attention import BahdanauAttentionKernel, GRUAttentionKernel, ProductAttentionKernel
 from unrolled.models.fast.feature_attention import CoverageAttentionKernel
 from unrolled.models.fast.kernel import AttentionKernel
 from unrolled.models.fast.pooled_attention import PooledGRUAttentionKernel
@@ -146,6 +146,11 @@ class DotAttention(Attention):
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
 
+    @override
+    def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
+        annotations, valid = prepared
+        return ProductAttentionKernel(annotations, annotations, valid)
+
 
 class GeneralAttention(Attention):
     """Bilinear attention: e_ij = s^T W_a h_j (Luong et al. 2015, section 3.1, "general")."""
@@ -171,6 +176,10 @@ class GeneralAttention(Attention):
         energies = products(query, keys)
         context, weights = attend(energies, annotations, valid)
         return context, weights, ()
+
+    @override
+    def kernel(self, prepared: Nested, state: Nested) -> AttentionKernel:
+        return ProductAttentionKernel(*prepared)
 
 
 class GRUAttention(Attention):

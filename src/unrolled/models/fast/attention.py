@@ -41,6 +41,45 @@ def annotations_gradient(dcontexts: Tensor, weights: Tensor, dtype: torch.dtype)
     return torch.bmm(weights.to(dtype).permute(1, 2, 0), dcontexts.to(dtype).transpose(0, 1))
 
 
+class ProductAttentionKernel(AttentionKernel):
+    """e_j = s^T k_j, alpha = softmax(e), c = sum_j alpha_j h_j; the keys k may be the annotations themselves.
+
+    Inputs: keys k ``(B, S, Q)``, annotations h ``(B, S, C)``, valid ``(B, S)``. Nothing is kept.
+    """
+
+    @override
+    def load(self, state: Tensor, dtype: torch.dtype) -> None:
+        keys, annotations, self.valid = self.inputs
+        self.dtype, self.keys, self.annotations = state.dtype, keys.to(dtype), annotations.to(dtype)
+
+    def begin(self, steps: int, state: Tensor) -> None:
+        """Nothing to allocate."""
+
+    @override
+    def begin_backward(self, steps: int, state: Tensor) -> None:
+        self.denergies = self.keys.new_empty(steps, *self.valid.shape)
+        self.dcontexts = state.new_empty(steps, len(state), self.annotations.shape[2])
+
+    @override
+    def forward(self, t: int, query: Tensor, context: Tensor, weights: Tensor) -> None:
+        # e_j = s^T k_j
+        energies = torch.bmm(self.keys, query.to(self.keys.dtype).unsqueeze(2)).squeeze(2)
+        attend(energies, self.annotations, self.valid, context, weights)
+
+    @override
+    def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
+        self.dcontexts[t] = dcontext
+        self.denergies[t] = attend_backward(dcontext, dweights, weights, self.annotations)
+        # e_j = s^T k_j:            ds = sum_j de_j k_j
+        return torch.bmm(self.denergies[t].unsqueeze(1), self.keys).squeeze(1).to(self.dtype)
+
+    def gradients(self, queries: Tensor, weights: Tensor) -> tuple[Tensor | None, ...]:
+        """dk_j = sum_t de_tj s_t; dh."""
+        dtype = self.keys.dtype
+        dkeys = torch.bmm(self.denergies.permute(1, 2, 0), queries.to(dtype).transpose(0, 1))
+        return dkeys, annotations_gradient(self.dcontexts, weights, dtype), None
+
+
 class BahdanauAttentionKernel(AttentionKernel):
     """e_j = v^T y_j, y_j = tanh(W s + k_j), alpha = softmax(e), c = sum_j alpha_j h_j.
 
