@@ -19,6 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,7 @@ SIZES = {"320": (256, 256, 320, 128), "512": (256, 256, 512, 512)}
 BATCHES = {"multi30k": [(85, 14, 11), (75, 14, 16), (48, 20, 25)], "100 x 100": [(12, 100, 100)]}
 TURNS = {"multi30k": 3, "100 x 100": 2}
 VOCABULARY = 8000
+ATTENTIONS = ("bahdanau", "gru_att", "gru_att_pooled", "coverage", "location")
 WAYS = ("fast", "plain", "checkpoint", "compiled", "compiled + checkpoint")
 MORE = ("without graphs", "whole loop compiled")
 COMPILED = ("compiled", "compiled + checkpoint", "whole loop compiled")
@@ -37,7 +39,7 @@ COMPILED = ("compiled", "compiled + checkpoint", "whole loop compiled")
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--attention", nargs="+", default=["bahdanau", "gru_att"], choices=["bahdanau", "gru_att"])
+    parser.add_argument("--attention", nargs="+", default=["bahdanau", "gru_att"], choices=ATTENTIONS)
     parser.add_argument("--size", nargs="+", default=list(SIZES), choices=SIZES, help="the decoder's")
     parser.add_argument("--precision", nargs="+", default=["fp32", "bf16"], choices=["fp32", "bf16"])
     parser.add_argument("--way", nargs="+", default=list(WAYS), choices=[*WAYS, *MORE])
@@ -51,13 +53,20 @@ def build(attention: str, size: str) -> Any:
     """cgru with dropout off, so that the ways can be compared."""
     import torch
 
-    from unrolled.models.attention import BahdanauAttention, GRUAttention
+    from unrolled.models.attention import BahdanauAttention, CoverageAttention, GRUAttention, PooledGRUAttention
     from unrolled.models.decoder import CGRUDecoder
+    from unrolled.models.location_attention import LocationAttention
     from unrolled.models.readout import DeepReadout
     from unrolled.models.translator import translator
 
     embedding, encoder, decoder, attention_size = SIZES[size]
-    mechanism = {"bahdanau": BahdanauAttention, "gru_att": GRUAttention}[attention]
+    mechanism: Callable[..., Any] = {
+        "bahdanau": BahdanauAttention,
+        "gru_att": GRUAttention,
+        "gru_att_pooled": PooledGRUAttention,
+        "coverage": partial(CoverageAttention, coverage_size=10),
+        "location": partial(LocationAttention, filters=10, kernel_size=7),
+    }[attention]
     torch.manual_seed(1)
     return translator(
         source_vocabulary=VOCABULARY,
