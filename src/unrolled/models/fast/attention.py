@@ -215,17 +215,35 @@ class GRUAttentionKernel(AttentionKernel):
 
     def _gates(self, t: int, out: Tensor) -> None:
         """r, z, n of step t into ``out (B, S, 3A)``."""
-        products, v, _ = self._unpack()
+        products, _, _ = self._unpack()
         # p = W s + k_j
         p = torch.add(self.keys, products[t].unsqueeze(1), out=out)
         rz, n = p.split([2 * self.size, self.size], dim=2)
         # r, z = sigma(p_rz + U_rz v)
-        self.gates_product.add_to(rows(rz), rows(v[t]))
+        self._add_memory(t, rz)
         r = rz.sigmoid_()[..., : self.size]
         # n = tanh(p_n + U g), g = r * v
-        g = torch.mul(r, v[t], out=self.g)
+        g = torch.mul(r, self._read(t), out=self.g)
         self.product.add_to(rows(n), rows(g))
         tanh_(n)
+
+    def _read(self, t: int) -> Tensor:
+        """The memory that gates and candidate of step t read: v ``(B, S, A)``."""
+        _, v, _ = self._unpack()
+        return v[t]
+
+    def _add_memory(self, t: int, rz: Tensor) -> None:
+        """``rz (B, S, 2A)`` += U_rz v."""
+        self.gates_product.add_to(rows(rz), rows(self._read(t)))
+
+    def _recall(self, t: int) -> Tensor:
+        """r, z, n of step t ``(B, S, 3A)``, kept or computed again, and g into ``g``."""
+        _, _, gates = self._unpack()
+        if t < len(gates):
+            torch.mul(gates[t][..., : self.size], self._read(t), out=self.g)
+            return gates[t]
+        self._gates(t, out=self.scratch)
+        return self.scratch
 
     def _of_query(self, t: int, query: Tensor) -> None:
         """W s of step t."""
@@ -249,21 +267,14 @@ class GRUAttentionKernel(AttentionKernel):
     @override
     def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
         """``dv`` arrives from step t + 1 as dv', without the energies' gradient, and leaves as dv."""
-        _, vs, gates = self._unpack()
-        v, dv, g = vs[t], self.dv, self.g
-        if t < len(gates):
-            rzn = gates[t]
-            torch.mul(rzn[..., : self.size], v, out=g)
-        else:
-            rzn = self.scratch
-            self._gates(t, out=rzn)
+        v, dv, rzn = self._read(t), self.dv, self._recall(t)
         r, z, n = rzn.chunk(3, dim=2)
         dp_rz, _ = self.dp.split([2 * self.size, self.size], dim=2)
         dp_r, _, _ = self.dp.chunk(3, dim=2)
         dtype = self.query.dtype
         self._energies_backward(t, dcontext, dweights, weights)
         self._memory_backward(v, z, n)
-        dg = self._candidate_backward(n, g)
+        dg = self._candidate_backward(n)
         # g = r * v:                dr = v dg,   dv += r dg
         torch.mul(v, dg, out=dp_r)
         dv.addcmul_(r, dg)
@@ -298,14 +309,14 @@ class GRUAttentionKernel(AttentionKernel):
         torch.sub(n, v, out=dp_z).mul_(dv)
         dv.addcmul_(z, dv, value=-1)
 
-    def _candidate_backward(self, n: Tensor, g: Tensor) -> Tensor:
+    def _candidate_backward(self, n: Tensor) -> Tensor:
         """From n to p_n; returns dg ``(B, S, A)``."""
         _, _, dp_n = self.dp.chunk(3, dim=2)
         # n = tanh(p_n + U g):      dp_n = (1 - n^2) dn,   dg = U^T dp_n,   dU += sum_j dp_n g^T
         tanh_backward(dp_n, n, out=dp_n)
         low = rows(dp_n).to(self.query.dtype)
-        add_outer(self.drecurrent, low, rows(g), self.query.dtype)
-        return self.product_back(low).view_as(g)
+        add_outer(self.drecurrent, low, rows(self.g), self.query.dtype)
+        return self.product_back(low).view_as(self.g)
 
     def gradients(self, queries: Tensor, weights: Tensor) -> tuple[Tensor | None, ...]:
         """dW = sum_t d(W s_t) s_t^T, and the sums over steps: dU_rz, dU, dv_a, dk, dh; last dv_0."""

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor
 from typing_extensions import override
 
-from unrolled.models.fast.attention import GRUAttentionKernel, rows
+from unrolled.models.fast.attention import GRUAttentionKernel
 from unrolled.models.fast.products import weight_gradient
-from unrolled.models.fast.squash import sigmoid_backward, tanh_
+from unrolled.models.fast.squash import sigmoid_backward
 
 
 class PooledGRUAttentionKernel(GRUAttentionKernel):
@@ -39,20 +39,17 @@ class PooledGRUAttentionKernel(GRUAttentionKernel):
         return products, v, tuple(gates)
 
     @override
-    def _gates(self, t: int, out: Tensor) -> None:
-        products, _, _ = self._unpack()
-        # p = W s + (U_rz m, 0) + k_j
-        p = torch.add(self.keys, products[t].unsqueeze(1), out=out)
-        rz, n = p.split([2 * self.size, self.size], dim=2)
-        # r, z = sigma(p_rz)
-        r = rz.sigmoid_()[..., : self.size]
-        # n = tanh(p_n + U g), g = r * m
-        g = torch.mul(r, self.kept[-1][t].unsqueeze(1), out=self.g)
-        self.product.add_to(rows(n), rows(g))
-        tanh_(n)
+    def _read(self, t: int) -> Tensor:
+        """m ``(B, 1, A)``, the same for all positions."""
+        return self.kept[-1][t].unsqueeze(1)
+
+    @override
+    def _add_memory(self, t: int, rz: Tensor) -> None:
+        """Nothing: ``_of_query`` has added U_rz m, once for all positions."""
 
     @override
     def _of_query(self, t: int, query: Tensor) -> None:
+        """W s + (U_rz m, 0) of step t."""
         super()._of_query(t, query)
         products, _, _ = self._unpack()
         self.gates_product.add_to(products[t][:, : 2 * self.size], self.kept[-1][t])
@@ -69,14 +66,8 @@ class PooledGRUAttentionKernel(GRUAttentionKernel):
     def backward(self, t: int, dcontext: Tensor, dweights: Tensor | None, weights: Tensor) -> Tensor:
         """``dv`` and ``dpool`` arrive from step t + 1 as dv', without this step's part, and dm'; they leave as dv and
         dm."""
-        _, v, gates = self._unpack()
-        m, g = self.kept[-1][t].unsqueeze(1), self.g
-        if t < len(gates):
-            rzn = gates[t]
-            torch.mul(rzn[..., : self.size], m, out=g)
-        else:
-            rzn = self.scratch
-            self._gates(t, out=rzn)
+        _, v, _ = self._unpack()
+        m, rzn = self._read(t), self._recall(t)
         r, z, n = rzn.chunk(3, dim=2)
         dp_rz, _ = self.dp.split([2 * self.size, self.size], dim=2)
         dp_r, _, _ = self.dp.chunk(3, dim=2)
@@ -86,10 +77,10 @@ class PooledGRUAttentionKernel(GRUAttentionKernel):
         self.dv.addcmul_(weights.to(self.dv.dtype).unsqueeze(2), self.dpool.unsqueeze(1))
         self._energies_backward(t, dcontext, dalpha if dweights is None else dalpha.add_(dweights), weights)
         self._memory_backward(v[t], z, n)
-        dg = self._candidate_backward(n, g)
+        dg = self._candidate_backward(n)
         # g = r * m:                dr_j = m dg_j,   dm = sum_j r_j dg_j + ...
         torch.mul(m, dg, out=dp_r)
-        self.dpool = torch.mul(r, dg, out=g).sum(dim=1)
+        self.dpool = torch.mul(r, dg, out=self.g).sum(dim=1)
         # r, z = sigma(p_rz):       dp_r = r (1 - r) dr,   dp_z = z (1 - z) dz
         sigmoid_backward(dp_rz, rzn[..., : 2 * self.size], out=dp_rz)
         # p = W s + (U_rz m, 0) + k_j:  dk_j += dp,   d(W s) = sum_j dp,   dm += U_rz^T sum_j dp_rz,   ds = W^T d(W s)
