@@ -220,7 +220,7 @@ def test_fast_mirrors_the_definitions():
         "unpadded",
     }
     models = ROOT / "src" / "unrolled" / "models"
-    parts = {"feature_attention", "pooled_attention"}  # of attention.py: kernels are longer than definitions
+    parts = {"feature_attention", "pooled_attention"}  # of attention.py and location_attention.py
     fast = {path.stem for path in (models / "fast").glob("*.py")} - shared - parts
     assert fast
     assert fast <= {path.stem for path in models.glob("*.py")}
