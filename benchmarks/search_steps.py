@@ -1,9 +1,9 @@
 """What each step towards a fast search brings: all of them against all but one, in turns in one process.
 
-    OMP_NUM_THREADS=1 python benchmarks/search_steps.py --data-root DIR [--run RUN] [--sentences 64] [--words 20]
-        [--turns 5] [--give-back]
+    OMP_NUM_THREADS=1 python benchmarks/search_steps.py --data-root DIR [--run RUN] [--attention gru_att]
+        [--sentences 64] [--words 20] [--turns 5] [--give-back]
 
-Without RUN an untrained model of the sizes of 256 in train_throughput.py, every hypothesis forced to 40 tokens; with
+Without RUN an untrained cgru of the sizes of 256 in train_throughput.py, every hypothesis forced to 40 tokens; with
 RUN a trained translator and translations of natural length. CPU seconds, so that other programs disturb little; medians
 of the ratios, and the least and the greatest. --words: sources of that many words each, cut from the running text. A
 last line has the seconds with all steps, and how many pages the system gave for them; --give-back lets the C library
@@ -30,33 +30,36 @@ import torch
 from unrolled.data.loader import encode_source
 from unrolled.models.attention import add
 from unrolled.models.fast import frozen as freezing
+from unrolled.models.fast.siblings import Siblings
 from unrolled.search import beam
 from unrolled.search.settings import BeamSearch, Greedy
 from unrolled.training.process_memory import keep_freed_memory
 
 
-def _squashed(linear: Any, x: Any, y: Any) -> Any:
+def _squashed(linear: Any, x: Any, y: Any, valid: Any) -> Any:
     return linear(add(x, y).mul_(2).sigmoid_().mul_(2).sub_(1)).squeeze(-1)
 
 
-def _whole(linear: Any, x: Any, y: Any) -> Any:
+def _whole(linear: Any, x: Any, y: Any, valid: Any) -> Any:
     return torch.sub(2 * linear(add(x, y).mul_(2).sigmoid_()), linear.weight.sum(dim=1)).squeeze(-1)
 
 
 GROUPS = patch.object(beam, "GROUP", 10**9)
 TABLES = patch.object(freezing, "Remembered", lambda compute, vocabulary: compute)
-WHOLE = patch("unrolled.models.attention.product_of_tanh_of_sums", _whole)
-TANH = patch("unrolled.models.attention.product_of_tanh_of_sums", _squashed)
+WHOLE = patch("unrolled.models.attention.energies_of_sums", _whole)
+TANH = patch("unrolled.models.attention.energies_of_sums", _squashed)
 IN_PLACE = patch("torch.log_softmax", lambda x, dim, out=None, log_softmax=torch.log_softmax: log_softmax(x, dim))
+SIBLINGS = patch.object(Siblings, "renew", lambda *_: None)
 HOISTED = patch.object(beam, "hoisted", lambda models, hypotheses: nullcontext())
 WITHOUT = {
     "products with the context once for each sentence": [HOISTED],
+    "products with a state once for all hypotheses that share it": [SIBLINGS],
     "ranking by groups of 32 words": [GROUPS],
     "products with the previous word as tables": [TABLES],
     "energies of some sentences at a time": [WHOLE],
     "the same, and v tanh x as 2 v sigma(2 x) - v 1": [TANH],
     "soft-max in place": [IN_PLACE],
-    "all of these": [HOISTED, GROUPS, TABLES, TANH, IN_PLACE],
+    "all of these": [HOISTED, SIBLINGS, GROUPS, TABLES, TANH, IN_PLACE],
 }
 
 
@@ -65,6 +68,7 @@ def main() -> None:
     parser.add_argument("--data-root", required=True, type=Path)
     parser.add_argument("--cache", default=str(ROOT / "outputs/cache"))
     parser.add_argument("--run")
+    parser.add_argument("--attention", default="bahdanau")
     parser.add_argument("--sentences", type=int, default=64)
     parser.add_argument("--words", type=int)
     parser.add_argument("--turns", type=int, default=5)
@@ -96,7 +100,7 @@ def forced(chosen: argparse.Namespace, lines: list[str], size: int) -> Callable[
     from scaling import contestant
     from search import forced as search
 
-    model = contestant().model.eval()
+    model = contestant(attention=chosen.attention).model.eval()
     tokenizer = module(chosen.data_root, chosen.cache).source_tokenizer
     ids = sorted(tokenizer.encode(lines), key=len)
     return lambda: search(model, ids, size, 64)

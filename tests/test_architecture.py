@@ -216,6 +216,7 @@ def test_fast_mirrors_the_definitions():
         "products",
         "recomputed",
         "remembered",
+        "siblings",
         "squash",
         "unpadded",
     }

@@ -7,7 +7,7 @@ import sys
 import tempfile
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 import torch
@@ -57,10 +57,11 @@ def to_the_hypothesis(folder: Path, run: Path, *, plainly: bool) -> Watch:
     def translate() -> None:
         frozen = patch("unrolled.search.frozen_weights.frozen", lambda models, int8: nullcontext())
         hoisted = patch("unrolled.search.beam.hoisted", lambda models, hypotheses: nullcontext())
+        siblings = patch("unrolled.search.beam.siblings", lambda models: nullcontext(Mock()))
         tanh = [patch(f"unrolled.models.{module}.tanh", torch.tanh) for module in ("attention", "cells", "readout")]
         tanh.append(patch("unrolled.models.attention.product_of_tanh", lambda linear, x: linear(torch.tanh(x))))
         with ExitStack() as patches:
-            for each in [frozen, hoisted, *tanh] if plainly else []:
+            for each in [frozen, hoisted, siblings, *tanh] if plainly else []:
                 patches.enter_context(each)
             call_script("translate.py", f"run={run}", cwd=folder, text="a b c\n")
 

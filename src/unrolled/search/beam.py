@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from unrolled.models.fast.hoisted import hoisted
+from unrolled.models.fast.siblings import siblings
 from unrolled.search.frozen_weights import inference, models
 from unrolled.search.generator import Generator, Hypothesis, device_of, select
 from unrolled.text.tokens import BOS, EOS, PAD
@@ -92,7 +93,7 @@ def beam_search(
     sentence has at least one hypothesis, possibly empty. <s> and padding are never generated. Among equally likely
     continuations those of the better hypothesis win, then more likely words, then lower ids.
     """
-    with hoisted(models(generator), beam_size):
+    with hoisted(models(generator), beam_size), siblings(models(generator)) as same:
         state = generator.start(batch)
         limits = max_lengths.to(device_of(state), torch.int64)
         least = limits.new_zeros(limits.shape) if min_lengths is None else min_lengths.to(limits).minimum(limits)
@@ -130,7 +131,9 @@ def beam_search(
             attainable = score(log_probability.amax(dim=1), limits[live])
             kept = (~at_limit & (attainable > best_scores[:, -1])).nonzero().squeeze(1)
 
-            state = select(state, (kept.unsqueeze(1) * width + parent[kept]).flatten(), kept)
+            rows = (kept.unsqueeze(1) * width + parent[kept]).flatten()
+            state = select(state, rows, kept)
+            same.renew(rows, state)
             tokens, live, words = word[kept].flatten(), live[kept], words[kept]
             log_probability, best_scores = log_probability[kept], best_scores[kept]
 

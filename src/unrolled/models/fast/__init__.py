@@ -12,6 +12,7 @@ What search uses, as weights do not change:
     frozen: each weight packed once for all steps of a search
     remembered: what depends on the previous word alone, computed once for each word that occurs
     hoisted: products with the context, computed once for a sentence and not for each hypothesis
+    siblings: products with a state, computed once for all hypotheses that continue the same one
     unpadded: the energies of an additive attention, without most of the padding
     int8: products of 8-bit integers
 """
