@@ -19,9 +19,7 @@ def test_the_same_search_without(step, monkeypatch):
     lengths = torch.tensor([6, 6])
 
     def search():
-        found = beam_search(
-            model, batch, beam_size=3, max_lengths=lengths, min_lengths=lengths, score=PerToken()
-        )
+        found = beam_search(model, batch, beam_size=3, max_lengths=lengths, min_lengths=lengths, score=PerToken())
         return [row[0].tokens for row in found], [row[0].log_probability for row in found]
 
     tokens, log_p = search()
