@@ -3,9 +3,9 @@
     python benchmarks/another_test_text.py --test A.en A.es --output DIR RUN...
 
 Each RUN is copied to DIR without its checkpoints. In the copy the best weights translate the text, by the search that
-RUN was tested with, and test BLEU and chrF are those of these translations; other test figures are left out (TER of long
-sentences takes longer than translating them).
-Copies that are in DIR already are kept, so a second call continues where the first one stopped.
+RUN was tested with, and test BLEU and chrF are those of these translations; other test figures are left out, as TER of
+long sentences takes longer than translating them. Copies that are in DIR already are kept, so a second call continues
+where the first one stopped.
 """
 
 import argparse
@@ -21,8 +21,8 @@ sys.path.insert(0, str(ROOT / "src"))
 import unrolled
 from unrolled.configuration.build import text_of
 from unrolled.configuration.values import read_config, to_yaml
-from unrolled.metrics.translation_scores import translation_scores
 from unrolled.files import write_lines
+from unrolled.metrics.translation_scores import translation_scores
 
 OF_TRAINING_ONLY = ("checkpoints", "figures", "translations", "attention.*")
 
