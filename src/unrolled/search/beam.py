@@ -162,7 +162,7 @@ def _best(values: Tensor, count: int) -> tuple[Tensor, Tensor]:
     ``topk`` alone does not specify which of several equal values it takes, nor in which order.
     """
     width = values.shape[1]
-    if width > GROUP * (count + 1):
+    if width > 2 * GROUP * (count + 1):  # else most values would be in the best groups
         return _best_of_groups(values, count)
     greatest, index = values.topk(min(count + 1, width))  # one more than needed reveals a tie at the border
     index = index[:, :count].sort(dim=1).values
