@@ -163,7 +163,7 @@ def forced_cpu(model: object, ids: list[list[int]], beam: int, weights: str, sho
         search(model)
     else:
         int8 = weights == "int8"
-        inference(search_among, weights)(model, batch, shortlist, search, score=PerToken(), int8=int8)
+        inference(search_among, weights)(model, batch, shortlist, search, int8=int8)
     return time.process_time() - start
 
 

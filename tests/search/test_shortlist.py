@@ -9,12 +9,12 @@ from unrolled.data.batch import Shared
 from unrolled.errors import UserError
 from unrolled.search.ensemble import Ensemble, geometric_mean
 from unrolled.search.forced import score_words
-from unrolled.search.settings import BeamSearch
+from unrolled.search.settings import BeamSearch, Greedy
 from unrolled.search.shortlist import Shortlist
 
 SOURCES = words([3, S, 2], SOURCE_WORDS, seed=1)
 ALL = Shortlist(torch.full((SOURCE_WORDS, 1), -1), torch.arange(TARGET_WORDS))
-KINDS = [lambda beam=beam, **options: BeamSearch(beam_size=beam, **options) for beam in (1, 3)]
+KINDS = [Greedy, *(lambda beam=beam, **options: BeamSearch(beam_size=beam, **options) for beam in (1, 3))]
 
 
 def few(seed=1):
@@ -54,19 +54,26 @@ def test_with_all_words_it_changes_nothing(kind, attention):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
-def test_it_finds_words_of_the_list_and_their_probability_among_all_words(kind, seed):
+def test_it_finds_words_of_the_list_and_their_probability_among_all_words_is_known_on_demand(kind, seed):
     model, shortlist, batch = build("cgru", "gru_att", seed=seed), few(seed), batch_of(SOURCES)
-    found = kind(**limits(shortlist=shortlist))(model, batch)
+    search = kind(**limits(shortlist=shortlist))
+    assert not search.exact
+    found = search(model, batch)
     allowed = shortlist.words(batch.source).tolist()
     assert len(allowed) < TARGET_WORDS
     assert {token for h in found for token in h.tokens} <= set(allowed)
     assert any(h.tokens for h in found)
-    assert [h.log_probability for h in found] == pytest.approx(log_probability(model, batch, found))
+    among_all = log_probability(model, batch, found)
+    assert all(few >= every for few, every in zip([h.log_probability for h in found], among_all, strict=True))
+    again = [h for (h,) in search.with_forced_scores(model, batch, [[h] for h in found])]
+    assert [h.tokens for h in again] == [h.tokens for h in found]
+    assert [h.log_probability for h in again] == pytest.approx(among_all)
 
 
 def test_an_n_best_list_is_sorted_by_its_new_scores():
     model, batch = build("cgru", "bahdanau", seed=2), batch_of(SOURCES)
-    lists = BeamSearch(beam_size=4, **limits(shortlist=few())).nbest(model, batch, 4)
+    search = BeamSearch(beam_size=4, **limits(shortlist=few()))
+    lists = search.with_forced_scores(model, batch, search.nbest(model, batch, 4))
     for place in range(min(map(len, lists))):
         best = [found[place] for found in lists]
         assert [h.log_probability for h in best] == pytest.approx(log_probability(model, batch, best))
@@ -90,7 +97,9 @@ def test_an_ensemble_searches_among_few_words_too():
     batch = batch_of(SOURCES)
     together, shared = Ensemble(members, geometric_mean), Shared((batch, batch))
     for shortlist in (ALL, few()):
-        found = BeamSearch(beam_size=3, **limits(shortlist=shortlist))(together, shared)
+        search = BeamSearch(beam_size=3, **limits(shortlist=shortlist))
+        lists = search.with_forced_scores(together, shared, search.nbest(together, shared, 1))
+        found = [h for (h,) in lists]
         assert [h.log_probability for h in found] == pytest.approx(log_probability(together, shared, found))
     assert {token for h in found for token in h.tokens} <= set(few().words(batch.source).tolist())
 

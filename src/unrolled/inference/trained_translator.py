@@ -98,7 +98,7 @@ class TrainedTranslator:
     def translations(self, lines: Sequence[str], count: int = 1, *, scored: bool = False) -> list[list[Output]]:
         """The ``count`` best of each line, best first; an empty line gets an empty one. UserError: no n-best search.
 
-        ``scored``: their scores matter: after a search with rounded weights they are computed again.
+        ``scored``: their scores matter: after a search with rounded weights or among few words they are computed again.
         """
         if count > 1 and not isinstance(self.search, BeamSearch):
             raise UserError(f"nbest={count} needs a beam: use search=beam")
@@ -106,7 +106,7 @@ class TrainedTranslator:
         with autocast(self.device, self.precision):
             batches = encode_source(self.members[0].source_tokenizer, lines, max_tokens=self.max_tokens)
             searched = inference(self._search, self.search.weights)(self.generator, batches, lines, count)
-            if scored and self.search.weights == "int8":
+            if scored:
                 searched = inference(self._with_forced_scores)(self.generator, batches, lines, searched)
         for batch, lists in zip(batches, searched, strict=True):
             for line, hypotheses in zip(batch.index.tolist(), lists, strict=True):
@@ -126,10 +126,10 @@ class TrainedTranslator:
     def _with_forced_scores(
         self, generator: Generator, batches: Sequence[Batch], lines: Sequence[str], searched: Sequence[Lists]
     ) -> list[Lists]:
-        """``searched``, the result of `_search`, with the scores that the weights as they are give."""
+        """``searched``, the result of `_search`, with the scores that the weights as they are give over all words."""
         search = self.search
-        if not isinstance(search, BeamSearch | Greedy):
-            return list(searched)  # a search of somebody else's
+        if not isinstance(search, BeamSearch | Greedy) or search.exact:
+            return list(searched)  # somebody else's search, or one whose scores are these
         inputs = (self._input(batch, lines) for batch in batches)
         return [search.with_forced_scores(generator, *given) for given in zip(inputs, searched, strict=True)]
 

@@ -20,19 +20,42 @@ class Greedy:
 
     Translations have at most ``max_length_ratio`` x source length + ``max_length_extra`` tokens, and at least
     ``min_length_ratio`` x source length. ``weights`` in products: float or int8, see ``models.fast.int8``.
+    ``shortlist``: search among few words, see ``search.shortlist``.
     """
 
     max_length_ratio: float = 2.0
     max_length_extra: int = 10
     min_length_ratio: float = 0.0
     weights: str = "float"
+    shortlist: Shortlist | None = None
 
     def __post_init__(self) -> None:
         check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
         check_weights(self.weights)
 
+    @property
+    def exact(self) -> bool:
+        """Whether the log-probabilities it finds are the generator's own."""
+        return self.weights == "float" and self.shortlist is None
+
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """One hypothesis for every sentence of ``batch``, in its order."""
+        if self.shortlist is None:
+            return self._search(generator, batch)
+        lists = inference(search_among, self.weights)(
+            generator,
+            batch,
+            self.shortlist,
+            lambda driven: [[hypothesis] for hypothesis in self._search(driven, batch)],
+            int8=self.weights == "int8",
+        )
+        return [hypothesis for (hypothesis,) in lists]
+
+    def with_forced_scores(self, generator: Generator, batch: Any, lists: Lists) -> Lists:
+        """What this search found, with the log-probabilities that ``generator`` gives."""
+        return with_forced_scores(generator, batch, lists, score=lambda log_probability, length: log_probability)
+
+    def _search(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         return inference(greedy, self.weights)(
             generator,
             batch,
@@ -40,18 +63,13 @@ class Greedy:
             min_lengths=length_limits(batch, self.min_length_ratio, 0),
         )
 
-    def with_forced_scores(self, generator: Generator, batch: Any, lists: Lists) -> Lists:
-        """What this search found with rounded weights, with the log-probabilities that ``generator`` gives."""
-        return with_forced_scores(generator, batch, lists, score=lambda log_probability, length: log_probability)
-
 
 @dataclass(frozen=True, kw_only=True)
 class BeamSearch:
-    """Beam search as a setting; limits on lengths and ``weights`` as in ``Greedy``.
+    """Beam search as a setting; limits on lengths, ``weights``, ``shortlist`` and ``exact`` as in ``Greedy``.
 
     ``coverage_penalty`` is beta of ``search.coverage``; a ``language_model`` with the same vocabulary, in evaluation
-    mode, guides the search with ``language_model_weight`` as in ``search.fusion``. ``shortlist``: search among few
-    words, see ``search.shortlist``; greedy search would lose time with it, as the scores are computed again.
+    mode, guides the search with ``language_model_weight`` as in ``search.fusion``.
     """
 
     beam_size: int = 5
@@ -76,6 +94,11 @@ class BeamSearch:
                 "search.shortlist and search.language_model: a language model needs all words; omit one of the two"
             )
 
+    @property
+    def exact(self) -> bool:
+        """Whether the log-probabilities it finds are the generator's own."""
+        return self.weights == "float" and self.shortlist is None
+
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """The best hypothesis for every sentence of ``batch``, in its order."""
         return [hypotheses[0] for hypotheses in self.nbest(generator, batch, 1)]
@@ -89,12 +112,11 @@ class BeamSearch:
             batch,
             self.shortlist,
             lambda driven: self._search(driven, batch, count),
-            score=self.length_normalization,
             int8=self.weights == "int8",
         )
 
     def with_forced_scores(self, generator: Generator, batch: Any, lists: Lists) -> Lists:
-        """What this search found with rounded weights, best first by the log-probabilities that ``generator`` gives."""
+        """What this search found, best first by the log-probabilities that ``generator`` gives."""
         return with_forced_scores(self._fused(generator), batch, lists, score=self.length_normalization)
 
     def _fused(self, generator: Generator) -> Generator:

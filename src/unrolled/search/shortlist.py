@@ -14,7 +14,7 @@ from torch import Tensor
 from unrolled.errors import UserError
 from unrolled.models.fast.frozen import narrowed, one_thread
 from unrolled.models.translator import Translator
-from unrolled.search.forced_scores import Lists, Score, with_forced_scores
+from unrolled.search.forced_scores import Lists
 from unrolled.search.frozen_weights import models
 from unrolled.search.generator import Generator
 
@@ -66,14 +66,12 @@ def search_among(
     shortlist: Shortlist,
     search: Callable[[Generator], Lists],
     *,
-    score: Score,
     int8: bool,
 ) -> Lists:
     """What ``search`` finds among the words of ``shortlist`` for ``batch``, best first.
 
-    ``search`` gets a generator over fewer words, whose log-probabilities are too high; those of its results are
-    computed again over all words, by forced decoding. ``score``: how ``search`` scores a log-probability and a length.
-    UserError: a generator that is no translator.
+    ``search`` gets a generator over fewer words, so its log-probabilities are too high; `with_forced_scores` has those
+    over all words. UserError: a generator that is no translator.
     """
     networks = list(models(generator))
     outputs = [model.readout.output for model in networks if isinstance(model, Translator)]
@@ -84,5 +82,4 @@ def search_among(
     with one_thread(models(generator)), narrowed(outputs, words, int8=int8):
         lists = search(Shortlisted(generator, words))
     ids = words.tolist()
-    lists = [[replace(h, tokens=[ids[token] for token in h.tokens]) for h in hypotheses] for hypotheses in lists]
-    return with_forced_scores(generator, batch, lists, score)
+    return [[replace(h, tokens=[ids[token] for token in h.tokens]) for h in hypotheses] for hypotheses in lists]
