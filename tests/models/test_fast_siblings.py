@@ -1,4 +1,6 @@
-"""One product for all hypotheses that continue the same one: the same log-probabilities, fewer rows, nothing left behind."""
+"""One product for all hypotheses that continue the same one: equal log-probabilities, fewer rows, nothing left behind."""
+
+from itertools import chain
 
 import pytest
 import torch
@@ -88,7 +90,7 @@ def test_the_same_beam(combination, monkeypatch):
     monkeypatch.setattr(module.Siblings, "renew", lambda *_: None)
     expected = beam_search(model, batch, **options)
     assert [[each.tokens for each in row] for row in found] == [[each.tokens for each in row] for row in expected]
-    for one, other in zip(sum(found, []), sum(expected, []), strict=True):
+    for one, other in zip(chain(*found), chain(*expected), strict=True):
         assert one.log_probability == pytest.approx(other.log_probability, abs=1e-10)
 
 
