@@ -1,4 +1,4 @@
-"""One product for all hypotheses that continue the same one: equal log-probabilities, fewer rows, nothing left behind."""
+"""One product for all hypotheses that continue the same one: equal log-probabilities, fewer rows, nothing left."""
 
 from itertools import chain
 
