@@ -14,4 +14,4 @@ class Grid(BasicSweeper):
 
         super().setup(hydra_context=hydra_context, task_function=task_function, config=config)
         assert self.launcher is not None
-        self.launcher.launch = judged(self.launcher.launch)  # type: ignore[method-assign]
+        self.launcher.launch = judged(self.launcher.launch)  # type: ignore[method-assign, assignment]

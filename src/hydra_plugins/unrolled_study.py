@@ -26,5 +26,6 @@ class Study(Sweeper):
         """Train until the study has its trials."""
         from unrolled.configuration.study import sweep
 
+        assert self.config is not None
         assert self.launch is not None
         sweep(list(arguments), self.config, self.launch, **self.settings)

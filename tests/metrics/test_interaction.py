@@ -53,7 +53,19 @@ def test_a_run_that_is_poor_on_both_sides_is_no_interaction():
     system = np.ones_like(baseline)
     found = interaction(SCORE, baseline, system, np.arange(2000) >= 1000, samples=300)
     assert found.difference == 0
-    assert -6 < found.lower <= 0 <= found.upper < 6  # the gain itself is 0 to 50, as runs are drawn
+    assert -6 < found.lower <= 0 <= found.upper < 6  # the gain itself is 0 to 50, depending on the run
+
+
+def test_over_seeds_a_difference_between_runs_is_no_difference_between_systems():
+    """One run of the system is far better on long lines, the others are as the baseline: other seeds may not be."""
+    long = np.arange(600) >= 300
+    level, better = np.full(600, 0.5), np.where(long, 0.8, 0.5)
+    baseline = statistics(level, 6, runs=3)
+    system = np.concatenate([statistics(better, 7), statistics(level, 8, runs=2)])
+    found = interaction(SCORE, baseline, system, long, samples=100)
+    assert found.difference > 5
+    assert found.p > 0.2
+    assert interaction(SCORE, baseline, statistics(better, 9, runs=3), long, samples=100).p < 0.01
 
 
 def test_there_must_be_sentences_on_both_sides():

@@ -111,7 +111,7 @@ def differences(compared: Differences, groups: Sequence[Group], score: str) -> T
 
 def interactions(by_label: Mapping[str, Interaction], score: str, shorter: str, longer: str) -> Table:
     """A row per system: what it gains on shorter and on longer sources, and the difference."""
-    head = ["group", f"gain in {score}, {shorter}", f"gain, {longer}", "difference", "95 % interval", "p (bootstrap)"]
+    head = ["group", f"gain in {score}, {shorter}", f"gain, {longer}", "difference", "95 % interval", "p"]
     rows = []
     for label, interaction in by_label.items():
         gains = (f"{gain:+.2f}" for gain in (interaction.other, interaction.chosen, interaction.difference))

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from unrolled.metrics.bands import SEED
 from unrolled.metrics.line_scores import LineScore
+from unrolled.metrics.seed_significance import difference, scores_of_runs
 
 Statistics = npt.NDArray[np.int64]
 
@@ -33,35 +34,27 @@ def interaction(
 ) -> Interaction | None:
     """From the statistics ``(R, N, K)`` of both systems; ``chosen (N,)``; None if all or none of the N are.
 
-    Percentile bootstrap (Efron & Tibshirani 1993): runs of each system are drawn with replacement, and so are
-    sentences, among the chosen and among the others, the same for both systems. p is twice the smaller share of
-    resamples on one side of 0, at least 2 / (B + 1). A single run tells nothing about other seeds.
+    The score of a run on the chosen sentences minus that on the others is a score too. If both systems have several
+    runs, whether it differs between them is tested as any score is: runs and sentences are random effects
+    (`seed_significance`), with the degrees of freedom of the smaller set of sentences. Otherwise by a percentile
+    bootstrap (Efron & Tibshirani 1993) of the chosen sentences and of the others, the same for both systems; p is twice
+    the smaller share of resamples on one side of 0, at least 2 / (B + 1). This tells nothing about other seeds.
     """
     if chosen.all() or not chosen.any():
         return None
     rng = np.random.default_rng(SEED)
-    # a system has the same runs (B, R) on both sides: a seed that is good on both is no interaction
-    drawn_runs = [rng.integers(len(runs), size=(samples, len(runs))) for runs in (baseline, system)]
-    gains = []
+    sides = []
     for rows in (~chosen, chosen):
         sentences = int(rows.sum())
         drawn = rng.multinomial(sentences, np.full(sentences, 1 / sentences), size=samples)  # (B, N)
-        (theirs, theirs_resampled), (ours, ours_resampled) = (
-            _means(score, runs[:, rows], drawn, of) for runs, of in zip((baseline, system), drawn_runs, strict=True)
-        )
-        gains.append((ours - theirs, ours_resampled - theirs_resampled))
-    (other, resampled_others), (of_chosen, resampled_chosen) = gains
-    differences = resampled_chosen - resampled_others
-    lower, upper = np.percentile(differences, (2.5, 97.5)).tolist()
-    beyond = 1 + min(int((differences <= 0).sum()), int((differences >= 0).sum()))
-    p = min(1.0, 2 * beyond / (1 + samples))
-    return Interaction(other, of_chosen, of_chosen - other, lower, upper, p)
-
-
-def _means(
-    score: LineScore, runs: Statistics, drawn: npt.NDArray[np.int64], of: npt.NDArray[np.int64]
-) -> tuple[float, npt.NDArray[np.float64]]:
-    """The mean score of the runs, and that of the runs ``of (B, R)`` on the sentences ``drawn (B, N)``: ``(B,)``."""
-    whole = float(np.mean([score.of_sums(run.sum(axis=0)) for run in runs]))
-    scores = np.array([[score.of_sums(sums) for sums in drawn @ run] for run in runs])
-    return whole, scores[of, np.arange(len(of))[:, None]].mean(axis=1)
+        sides.append([scores_of_runs(score, runs[:, rows], drawn) for runs in (baseline, system)])
+    other, of_chosen = (float(ours.mean() - theirs.mean()) for (theirs, _), (ours, _) in sides)
+    theirs, ours = ((on_chosen[0] - on_other[0], on_chosen[1] - on_other[1]) for on_other, on_chosen in zip(*sides))
+    fewer = min(int(chosen.sum()), int((~chosen).sum()))
+    tested = difference(*theirs, *ours, sentences=fewer)
+    if tested is not None:
+        return Interaction(other, of_chosen, tested.difference, tested.lower, tested.upper, tested.p)
+    resampled = ours[1].mean(axis=0) - theirs[1].mean(axis=0)
+    lower, upper = np.percentile(resampled, (2.5, 97.5)).tolist()
+    beyond = 1 + min(int((resampled <= 0).sum()), int((resampled >= 0).sum()))
+    return Interaction(other, of_chosen, of_chosen - other, lower, upper, min(1.0, 2 * beyond / (1 + samples)))

@@ -41,12 +41,17 @@ def score_difference(
     """From the statistics ``(R, N, K)`` of ``score`` of both; None if one of them has a single run."""
     sentences = baseline.shape[1]
     drawn = np.random.default_rng(SEED).multinomial(sentences, np.full(sentences, 1 / sentences), size=samples)
+    return difference(
+        *scores_of_runs(score, baseline, drawn), *scores_of_runs(score, system, drawn), sentences=sentences
+    )
 
-    def scores(runs: npt.NDArray[np.int64]) -> tuple[Scores, Scores]:
-        whole = np.array([score.of_sums(run.sum(axis=0)) for run in runs])
-        return whole, np.array([[score.of_sums(sums) for sums in drawn @ run] for run in runs])
 
-    return difference(*scores(baseline), *scores(system), sentences=sentences)
+def scores_of_runs(
+    score: LineScore, runs: npt.NDArray[np.int64], drawn: npt.NDArray[np.int64]
+) -> tuple[Scores, Scores]:
+    """The score of each of the ``runs (R, N, K)``: ``(R,)``; and on sentences ``drawn (B, N)`` times: ``(R, B)``."""
+    whole = np.array([score.of_sums(run.sum(axis=0)) for run in runs])
+    return whole, np.array([[score.of_sums(sums) for sums in drawn @ run] for run in runs])
 
 
 def difference(
