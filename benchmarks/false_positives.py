@@ -24,11 +24,11 @@ def main() -> None:
     print("runs of each  effect of a run  on long lines  p < 0.05")
     for runs in (2, 3, 5):
         for on_all, on_long in ((0.05, 0.0), (0.05, 0.05), (0.1, 0.1)):
-            share = found(runs, on_all, on_long, comparisons=COMPARISONS) / COMPARISONS
+            share = shown_gains(runs, on_all, on_long, comparisons=COMPARISONS) / COMPARISONS
             print(f"{runs:12}  {on_all:15}  {on_long:13}  {share:8.1%}", flush=True)
 
 
-def found(runs: int, on_all: float, on_long: float, *, comparisons: int) -> int:
+def shown_gains(runs: int, on_all: float, on_long: float, *, comparisons: int) -> int:
     """In how many of the ``comparisons`` p is below 0.05."""
     rng, long = np.random.default_rng(7), np.arange(LINES) >= LINES - LONG
     tested = [

@@ -52,9 +52,9 @@ OVER_SEEDS = (
     "would show in four of five experiments."
 )
 INTERACTION = (
-    "Does a system gain more over {baseline} on longer sources? Tested over seeds and sentences, as above, if both have "
-    "several runs; otherwise by percentile bootstrap ({bootstrap} resamples) of the sentences on either side, which says "
-    "nothing about other seeds. p is two-sided."
+    "Does a system gain more over {baseline} on longer sources? Tested over seeds and sentences, as above, if both "
+    "have several runs; otherwise by percentile bootstrap ({bootstrap} resamples) of the sentences on either side, "
+    "which says nothing about other seeds. p is two-sided."
 )
 BUDGETS = (
     "The best validation of a run: in all, within as many updates as {baseline}'s run with the same seed made, and "
