@@ -5,6 +5,11 @@ import gc
 import resource
 import sys
 
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
+LARGEST = 2**31 - 1  # both are C integers
+LARGEST_OF_OLD = 2**25  # what glibc before 2.35 accepts for M_MMAP_THRESHOLD
+OUT_OF_MEMORY = 75  # exit status of one of several processes: EX_TEMPFAIL
+
 
 def peak_memory_mib() -> float:
     """The most memory this process has held, in MiB: on the GPU if one is in use, else resident."""
@@ -14,18 +19,6 @@ def peak_memory_mib() -> float:
         return torch.cuda.max_memory_allocated() / 2**20
     # ru_maxrss counts KiB on Linux and bytes on macOS
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / (2**20 if sys.platform == "darwin" else 2**10)
-
-
-M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # malloc.h
-
-
-LARGEST = 2**31 - 1  # both are C integers
-
-
-OUT_OF_MEMORY = 75  # exit status of one of several processes: EX_TEMPFAIL
-
-
-LARGEST_OF_OLD = 2**25  # what glibc before 2.35 accepts for M_MMAP_THRESHOLD
 
 
 def keep_freed_memory() -> bool:
