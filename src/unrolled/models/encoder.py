@@ -12,6 +12,7 @@ from typing_extensions import override
 
 from unrolled.models.cells import Cell, GRUResetBefore
 from unrolled.models.fast.cells import GRUResetAfterKernel, unroll_cell
+from unrolled.models.fast.linear import linear
 
 
 def mean_annotation(annotations: Tensor, valid: Tensor) -> Tensor:
@@ -89,7 +90,7 @@ class BidirectionalGRU(Encoder):
                 getattr(self.gru, f"{what}_{name}") for what in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
             )
             start = inputs.new_zeros(len(inputs), self.gru.hidden_size, dtype=embeddings.dtype)
-            return unroll_cell(GRUResetAfterKernel(u, c), start, functional.linear(inputs.transpose(0, 1), w, b))
+            return unroll_cell(GRUResetAfterKernel(u, c), start, linear(inputs.transpose(0, 1), w, b))
 
         reverse = Reverse(embeddings, lengths)
         outputs = embeddings

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unrolled.models.fast.rows import MULTIPLE, rounded_up
 from unrolled.training.loss import TokenLoss
 
 CHUNK = {"cpu": 2**23, "accelerator": 2**26}
@@ -69,22 +70,23 @@ class _LinearTokenLoss(torch.autograd.Function):
         objective, nll = hidden.new_zeros((), dtype=wide), hidden.new_zeros((), dtype=wide)
 
         most = CHUNK["cpu" if hidden.device.type == "cpu" else "accelerator"]
-        rows = max(1, min(most // len(weight), len(words)))
+        rows = max(1, most // len(weight))
+        rows = rows if rows < MULTIPLE else rows - rows % MULTIPLE
         for start in range(0, len(words), rows):
             chunk = slice(start, start + rows)
-            h, w = hidden[chunk], words[chunk].unsqueeze(1)
+            h, w = rounded_up(hidden[chunk]), words[chunk].unsqueeze(1)
             # l = W h + b
-            logits = functional.linear(h, weight, bias).to(wide)
+            logits = functional.linear(h, weight, bias)[: len(w)].to(wide)
             chunk_objective, chunk_nll, g = _loss_and_gradient(logits, w, label_smoothing)
             objective += chunk_objective
             nll += chunk_nll
             # dL/db_v = sum_n g_nv
             if d_bias is not None:
                 d_bias += g.sum(dim=0)
-            g = g.to(dtype) if scale == 1 else g.mul_(scale).to(dtype)
+            g = rounded_up(g.to(dtype) if scale == 1 else g.mul_(scale).to(dtype))
             # dL/dh_n = sum_v g_nv W_v
             if d_hidden is not None:
-                product = torch.mm(g, weight)
+                product = torch.mm(g, weight)[: len(w)]
                 d_hidden[chunk] = product if scale == 1 else product / scale
             # dL/dW_v = sum_n g_nv h_n
             if d_weight is not None and dtype is wide:

@@ -15,6 +15,7 @@ from typing_extensions import override
 from unrolled.data.batch import Batch
 from unrolled.errors import check_choice
 from unrolled.metrics.perplexity import LogLikelihood
+from unrolled.models.fast.linear import rounding
 from unrolled.training.callbacks.progress_bar import LineAndTable
 from unrolled.training.loss import TokenLoss
 from unrolled.training.merit import MERIT, merit
@@ -79,13 +80,17 @@ class Objective(lightning.LightningModule):
 
     def training_step(self, batch: Batch, batch_index: int) -> Tensor:
         """Mean objective over the batch's words."""
-        loss = self.loss(batch)
+        loss = self._loss_in_training(batch)
         self.target_tokens += loss.tokens
         self._words = loss.tokens
         words = max(loss.tokens, 1)  # at the end of a stream a rank may have nothing but padding
         self.training_loss = loss.negative_log_likelihood.detach() / words
         self.log_step("train/loss", self.training_loss)
         return loss.objective / words
+
+    def _loss_in_training(self, batch: Any) -> TokenLoss:
+        with rounding(self.model):
+            return self.loss(batch)
 
     def log_step(self, name: str, value: Tensor) -> None:
         """Log a figure of a training step, if loggers record this step: Lightning's log takes its time."""
@@ -105,7 +110,7 @@ class Objective(lightning.LightningModule):
         self.log = lambda *_, **__: None  # type: ignore[method-assign]
         try:
             with torch.random.fork_rng(devices), self.trainer.precision_plugin.train_step_context():
-                torch.autograd.grad(self.loss(batch).objective, weights, allow_unused=True)
+                torch.autograd.grad(self._loss_in_training(batch).objective, weights, allow_unused=True)
         finally:
             del self.log
 

@@ -5,6 +5,8 @@ The definition is the loop in ``models/``; a class ``Y`` there has its kernel he
 The other modules mirror no file of ``models/``. What training uses:
     kernel: the contract of a kernel, of a cell's and of an attention's
     products: matrix products in the precision of their weight, with weights packed where that is quicker
+    rows: few different numbers of rows in products, where each takes time to compile
+    linear: linear layers with such numbers of rows
     squash: tanh in place, and the derivatives of tanh and sigmoid in one pass over memory
     recomputed: steps without a hand-written backward pass, in bounded memory
     lstm: torch's LSTM, in a precision that this machine supports

@@ -16,6 +16,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unrolled.models.fast.rows import rounded_up
+
 LARGE = 2**18  # elements of a weight whose products are faster when packed
 
 
@@ -37,9 +39,9 @@ class Product:
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(N, I)`` -> x W^T + b ``(N, O)``, a new tensor of x's dtype."""
-        low = x.to(self._weight.dtype)
+        low = rounded_up(x.to(self._weight.dtype))
         y = functional.linear(low, self._weight, self._bias) if self._packed is None else self._packed(low)
-        return y.to(x.dtype)
+        return (y if len(y) == len(x) else y[: len(x)]).to(x.dtype)
 
     def add_to(self, out: Tensor, x: Tensor) -> Tensor:
         """``out (N, O)`` += x W^T + b."""
@@ -50,7 +52,7 @@ def add_outer(out: Tensor, dy: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
     """The gradient of W in y = x W^T: ``out (O, I)`` += dy^T x, the product in ``dtype``; ``(N, O)``, ``(N, I)``."""
     if out.dtype == dy.dtype == x.dtype == dtype:
         return out.addmm_(dy.t(), x)
-    return out.add_(torch.mm(dy.to(dtype).t(), x.to(dtype)))
+    return out.add_(_sum_of_outer(dy.to(dtype), x.to(dtype)))
 
 
 def weight_gradient(dy: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -58,7 +60,11 @@ def weight_gradient(dy: Tensor, x: Tensor, dtype: torch.dtype) -> Tensor:
 
     ``(T, B, O)``, ``(T, B, I)`` -> ``(O, I)``, the product in ``dtype``.
     """
-    return torch.mm(dy.to(dtype).flatten(0, 1).t(), x.to(dtype).flatten(0, 1)).to(dy.dtype)
+    return _sum_of_outer(dy.to(dtype).flatten(0, 1), x.to(dtype).flatten(0, 1)).to(dy.dtype)
+
+
+def _sum_of_outer(dy: Tensor, x: Tensor) -> Tensor:
+    return torch.mm(rounded_up(dy).t(), rounded_up(x))
 
 
 class Packed:
