@@ -32,12 +32,13 @@ def test_products_are_as_near_as_the_rounding_of_both_sides_allows(bias):
 
 
 @needed
-def test_the_rows_beside_a_row_change_nothing():
+def test_the_rows_beside_a_row_change_its_last_digit_at_most():
+    """A CPU may have another kernel for another number of rows, which rounds elsewhere; a shared scale would show."""
     product = quantize(*weights(), rows=64)
     x = torch.randn(29, 33) * torch.arange(1.0, 30).unsqueeze(1)
     together = product(x)
     for rows in (slice(0, 1), slice(3, 10), slice(28, 29)):
-        assert torch.equal(product(x[rows]), together[rows])
+        torch.testing.assert_close(product(x[rows]), together[rows], rtol=1e-6, atol=2e-6)
 
 
 def test_without_right_products_there_are_none():

@@ -1,7 +1,7 @@
 """Matrix products of 8-bit integers, for weights that do not change: a quarter of the memory, a third of the time.
 
 N rows, I inputs, O outputs. Each row of x and each row of W has its own scale, so that a row's product does not depend
-on the other rows, and a sentence translates the same in every batch:
+on the other rows but in its last digit, and a sentence translates the same in every batch:
 
     x_ni ~ t_n q_ni / L,   t_n = max_i |x_ni|;      W_oi ~ s_o p_oi,   s_o = max_i |W_oi| / 127
     y_no = t_n (s_o / L) sum_i q_ni p_oi + b_o
