@@ -152,3 +152,20 @@ def test_a_mistake_from_the_shell_ends_the_same(texts):
     assert done.stdout == ""
     (line,) = [line for line in done.stderr.splitlines() if not line[:2].isdigit()]  # the log begins with the time
     assert all(words in line for words in said)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["model=bahdanau", "model.decoder.cell=lsmt"], "did you mean lstm?"),
+        (["model=encoder_decoder", "attention=gru_att"], "model=cgru"),
+        (["objective=language_modeling"], "objective=translation"),
+        (["model=rnn_lm", "alignment=guide"], "no attention to align"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_options_that_do_not_fit_are_told_before_text_is_prepared(options, said, texts):
+    done = call_script("train.py", *GOOD, *options, "logger=csv", "hydra.run.dir=run", cwd=texts)
+    assert done.status == 2
+    assert said in done.stderr
+    assert not (texts / "cache" / "tokenizers").exists()

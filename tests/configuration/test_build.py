@@ -15,6 +15,7 @@ from unrolled.configuration.build import (
     build_module,
     build_search,
     build_trainer,
+    check_model,
     check_monitors,
     local_cache,
     text_of,
@@ -32,6 +33,14 @@ BEAM = {"_target_": "unrolled.search.settings.BeamSearch", "beam_size": 3}
 
 def config(*options, **changes):
     return OmegaConf.create(composed(*options) | {"choices": {"model": "cgru"}} | changes)
+
+
+def test_checking_a_model_leaves_random_numbers_as_they_were():
+    before = torch.get_rng_state()
+    check_model(config(*TINY_MODEL, alignment={}), parallel=True)
+    assert torch.equal(torch.get_rng_state(), before)
+    with pytest.raises(UserError, match="rnn_lm"):
+        check_model(config(*TINY_MODEL, alignment={}), parallel=False)
 
 
 def test_a_model_is_built_with_its_attention_and_vocabularies():

@@ -5,7 +5,7 @@ from typing import Any
 
 from omegaconf import DictConfig
 
-from unrolled.configuration.build import build_data, build_module, build_trainer, check_monitors
+from unrolled.configuration.build import build_data, build_module, build_trainer, check_model, check_monitors
 
 
 def train_in(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
@@ -22,6 +22,8 @@ def train_in(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any
     data = build_data(config)
     if resume:
         check_unchanged(folder, data.text.text_files(), data.text.fingerprint())
+    if not data.is_prepared:  # preparing may take long: mistakes first
+        check_model(config, parallel=data.is_parallel)
     data.prepare_data()
     data.setup()
     if resume:

@@ -34,6 +34,9 @@ if TYPE_CHECKING:  # torch and Lightning take seconds: commands that only read t
 SCALED = ("16-mixed", "16")
 """Mixed precision in float16, whose loss is scaled, as Lightning lets it be written."""
 
+VOCABULARY = 8000
+"""Words of a vocabulary that is not known yet: any number that a model could have."""
+
 OURS = ("unrolled.", "lightning.")
 """What the names of the callbacks in conf/ begin with."""
 
@@ -105,20 +108,26 @@ def build_detail(config: DictConfig, columns: Sequence[Column]) -> Detail:
     return in_order(config.rank, detail, columns=len(columns), context=config.context)
 
 
+def check_model(config: DictConfig, *, parallel: bool) -> None:
+    """UserError: what `build_module` would say of the model, attention and objective for text of one or two sides.
+
+    The model is built with some vocabulary and dropped; random numbers continue as if it had not been.
+    """
+    import torch
+
+    with torch.random.fork_rng(devices=()):
+        model = build_model(config, source_vocabulary=VOCABULARY if parallel else None, target_vocabulary=VOCABULARY)
+    _check_objective(config, model)
+
+
 def build_module(config: DictConfig, data: DataModule) -> Objective:
     """The LightningModule of ``config``, for data that is set up."""
     source = data.source_tokenizer
     model = build_model(
         config, source_vocabulary=None if source is None else source.size, target_vocabulary=data.target_tokenizer.size
     )
-    kind = _trained_by(model)
-    if config.objective.kind != kind:
-        raise UserError(f"model={config.choices.model} can only be trained by objective={kind}")
+    kind = _check_objective(config, model)
     supervision = instantiate(config.alignment) if "_target_" in config.alignment else None
-    if supervision is not None and kind != "translation":
-        raise UserError(
-            f"model={config.choices.model} has no attention to align: omit alignment=..., or use model=cgru"
-        )
     objective = instantiate({name: value for name, value in config.objective.items() if name != "kind"})
     if kind == "counting":
         return objective(model=model)
@@ -173,6 +182,18 @@ def name_kind(config: DictConfig) -> None:
         )
     with open_dict(objective):
         objective.kind = kind
+
+
+def _check_objective(config: DictConfig, model: nn.Module) -> str:
+    """The kind of the objective, which trains ``model``. UserError: it does not, or there is nothing to align."""
+    kind = _trained_by(model)
+    if config.objective.kind != kind:
+        raise UserError(f"model={config.choices.model} can only be trained by objective={kind}")
+    if "_target_" in config.alignment and kind != "translation":
+        raise UserError(
+            f"model={config.choices.model} has no attention to align: omit alignment=..., or use model=cgru"
+        )
+    return kind
 
 
 def _trained_by(model: nn.Module) -> str:

@@ -109,6 +109,16 @@ class DataModule(lightning.LightningDataModule):
 
     # Preparation
 
+    @property
+    def is_parallel(self) -> bool:
+        """Whether the text has a source side."""
+        return self.text.files["train"].source is not None
+
+    @property
+    def is_prepared(self) -> bool:
+        """Whether tokenizers for this training text are cached."""
+        return self._tokenizer_folder.exists()
+
     def prepare_data(self) -> None:
         """Train the tokenizers and write the token ids, unless they are cached. UserError: bad text files."""
         if self._stores:  # Lightning asks once more
