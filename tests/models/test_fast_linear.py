@@ -8,7 +8,7 @@ from torch.nn import functional
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from unrolled.models.fast import linear as linear_layers
-from unrolled.models.fast import rows
+from unrolled.models.fast import products, rows
 from unrolled.models.fast.linear import linear, rounding
 from unrolled.models.fast.products import weight_gradient
 from unrolled.models.fast.rows import rounded_up
@@ -62,7 +62,7 @@ def test_the_same_loss_and_gradients(combination, monkeypatch):
     model = build(*combination, seed=5).train()  # float64: no other rounding
     sizes, expected = training_step(model, rounded=False)
     assert {size % rows.MULTIPLE for size in sizes} != {0}
-    for module in (rows, linear_layers):
+    for module in (rows, linear_layers, products):
         monkeypatch.setattr(module, "compiled", lambda *_: True)
     sizes, values = training_step(model, rounded=True)
     assert {size % rows.MULTIPLE for size in sizes} == {0}

@@ -3,7 +3,22 @@
 import pytest
 import torch
 
-from unrolled.models.fast.squash import product_of_tanh, tanh
+from unrolled.models.fast import squash
+from unrolled.models.fast.squash import product_of_tanh, tanh, tanh_
+
+
+@pytest.fixture(autouse=True, params=[True, False], ids=["by tanh", "by sigma"])
+def both_ways(request, monkeypatch):
+    """Whichever is quicker on this CPU."""
+    monkeypatch.setattr(squash, "QUICK_TANH", request.param)
+
+
+@pytest.mark.parametrize(("dtype", "atol"), [(torch.float32, 2e-7), (torch.float64, 4e-16)])
+def test_tanh_in_place(dtype, atol):
+    x = torch.linspace(-20, 20, 1001, dtype=dtype)
+    expected = torch.tanh(x.double())
+    assert tanh_(x) is x
+    torch.testing.assert_close(x.double(), expected, atol=atol, rtol=0)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])

@@ -22,11 +22,13 @@ def masks(sentences, positions):
     return valid, holed
 
 
+@pytest.mark.parametrize("quick_tanh", [True, False])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 @pytest.mark.parametrize(("sentences", "beam", "positions"), SHAPES)
 def test_energies_are_those_of_each_hypothesis_with_the_positions_of_its_sentence(
-    dtype, sentences, beam, positions, monkeypatch
+    dtype, sentences, beam, positions, quick_tanh, monkeypatch
 ):
+    monkeypatch.setattr(unpadded, "QUICK_TANH", quick_tanh)
     torch.manual_seed(3)
     energy = torch.nn.Linear(13, 1, bias=False).to(dtype)
     queries, keys = torch.randn(sentences, beam, 13, dtype=dtype), torch.randn(sentences, positions, 13, dtype=dtype)

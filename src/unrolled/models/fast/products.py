@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from unrolled.models.fast.rows import rounded_up
+from unrolled.models.fast.rows import compiled, rounded_up
 
 LARGE = 2**18  # elements of a weight whose products are faster when packed
 
@@ -35,13 +35,18 @@ class Product:
     def __init__(self, weight: Tensor, *, rows: int, times: int, bias: Tensor | None = None) -> None:
         self._weight = weight
         self._bias = None if bias is None else bias.to(weight.dtype)
+        self._compiled = compiled(weight, weight.dtype)
         self._packed = pack(weight, self._bias, rows) if worth_packing(weight, rows, times) else None
 
     def __call__(self, x: Tensor) -> Tensor:
         """``(N, I)`` -> x W^T + b ``(N, O)``, a new tensor of x's dtype."""
-        low = rounded_up(x.to(self._weight.dtype))
-        y = functional.linear(low, self._weight, self._bias) if self._packed is None else self._packed(low)
+        if x.dtype == self._weight.dtype and not self._compiled:  # small models call this a hundred times an update
+            return self._multiply(x)
+        y = self._multiply(rounded_up(x.to(self._weight.dtype)))
         return (y if len(y) == len(x) else y[: len(x)]).to(x.dtype)
+
+    def _multiply(self, x: Tensor) -> Tensor:
+        return functional.linear(x, self._weight, self._bias) if self._packed is None else self._packed(x)
 
     def add_to(self, out: Tensor, x: Tensor) -> Tensor:
         """``out (N, O)`` += x W^T + b."""
