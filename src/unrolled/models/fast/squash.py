@@ -20,7 +20,7 @@ def _quick_tanh() -> bool:
 
 QUICK_TANH = _quick_tanh()
 """Whether torch's tanh takes as little time as its sigma: on Intel's CPUs with AVX-512, where MKL computes it.
-Elsewhere it takes four to six times as long."""
+Elsewhere tanh takes four to six times as long."""
 
 
 def tanh_(x: Tensor) -> Tensor:
@@ -38,8 +38,8 @@ def tanh(x: Tensor) -> Tensor:
 
 
 def product_of_tanh(linear: nn.Linear, x: Tensor) -> Tensor:
-    """W tanh x of a layer without a bias, ``(..., I) -> (..., O)``: where `quick`, as 2 W sigma(2 x) - W 1, which saves
-    two passes over x."""
+    """W tanh x of a layer without a bias, ``(..., I) -> (..., O)``: where `quick` and tanh is not, as 2 W sigma(2 x) -
+    W 1, which saves two passes over x."""
     if QUICK_TANH or not quick(linear.weight, x):
         return linear(torch.tanh(x))
     return torch.sub(2 * linear((2 * x).sigmoid_()), linear.weight.sum(dim=1))
