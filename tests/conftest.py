@@ -24,8 +24,9 @@ from support.scripts import TINY, TINY_MODEL, Called, run_script
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it; tests send it
 gc.set_threshold(50_000, 20, 50)  # before test files are imported: looking every 700 objects takes seconds
-settings.register_profile("patient", deadline=None)  # a busy machine is no mistake of ours
-settings.load_profile("patient")
+settings.register_profile("repeatable", deadline=None, derandomize=True)  # the same examples in every run
+settings.register_profile("explore", deadline=None, max_examples=1000)  # new ones: --hypothesis-profile=explore
+settings.load_profile("repeatable")
 
 
 def pytest_collection_modifyitems(items):
