@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.metadata import distributions
 from types import SimpleNamespace
 
 from support.scripts import ROOT
@@ -10,6 +11,7 @@ from unrolled.training.loggers import lean_wandb
 
 STARTED = """
 import sys, time
+from pathlib import Path
 sys.path.insert(0, {src!r})
 from unrolled.training.loggers.lean_wandb import import_wandb
 from pydantic._internal import _fields
@@ -28,6 +30,7 @@ start = time.monotonic()
 service_port_file._SLEEP(9)  # between two looks for the service
 assert time.monotonic() - start < 5
 run.finish()
+assert f"wandb=={{wandb.__version__}}" in next(Path({folder!r}).glob("wandb/*/files/requirements.txt")).read_text()
 """
 
 
@@ -55,3 +58,23 @@ def test_another_version_of_w_and_b_is_left_as_it_is():
     kind = type("Run", (), {})
     lean_wandb._look_for_inputs_of_launch_alone(kind)
     assert not hasattr(kind, lean_wandb.LOOK)
+
+
+def test_installed_packages_are_those_that_a_full_look_at_their_metadata_finds():
+    assert list(lean_wandb.installed(lambda key, version: (key, version))) == [
+        (package.metadata["Name"], package.version) for package in distributions()
+    ]
+
+
+def test_packages_without_metadata_a_name_or_letters_are_no_mistake(monkeypatch):
+    class Package:
+        def __init__(self, **files):
+            self.files = files
+
+        def read_text(self, name):
+            return self.files.get(name.replace("-", ""), b"").decode()
+
+    described = b"Metadata-Version: 2.4\nName: a\nVersion: 1\n\nVersion: 2\n"
+    packages = [Package(), Package(METADATA=b"Name: b\n"), Package(METADATA=b"\xff"), Package(PKGINFO=described)]
+    monkeypatch.setattr(lean_wandb, "distributions", lambda: packages)
+    assert list(lean_wandb.installed(lambda key, version: (key, version))) == [("a", "1")]
