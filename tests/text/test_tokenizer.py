@@ -3,7 +3,7 @@ import random
 import time
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from unrolled.errors import UserError
@@ -79,7 +79,6 @@ ODD_WORDS = ["a\u0085b\u2028c\u00a0\x1cd", "\ufeff"]
 
 
 @given(st.lists(word.filter(lambda drawn: drawn not in {*SPECIALS, *ODD_WORDS}), unique=True))
-@example([])
 def test_odd_characters_inside_words_survive_the_file(tmp_path_factory, words):
     folder = tmp_path_factory.mktemp("words")
     words = [*words, *ODD_WORDS]

@@ -62,7 +62,9 @@ def test_another_version_of_w_and_b_is_left_as_it_is():
 
 def test_installed_packages_are_those_that_a_full_look_at_their_metadata_finds():
     assert list(lean_wandb.installed(lambda key, version: (key, version))) == [
-        (package.metadata["Name"], package.version) for package in distributions()
+        (package.metadata["Name"], package.version)
+        for package in distributions()
+        if package.metadata["Name"] and package.version
     ]
 
 
