@@ -11,7 +11,7 @@ from unrolled.alignment import hmm_model
 from unrolled.alignment.hmm_model import REACH, UNIFORM, HiddenMarkov
 from unrolled.alignment.word_pairs import number_words
 
-few = settings(max_examples=20, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=20)
 words = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(" ".join)
 
 

@@ -53,7 +53,7 @@ def vocabulary(sentences):
 
 
 @given(TEXT, SETTINGS)
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_the_model_is_what_its_equations_say(text, options):
     numbered = number_words(*lines(text))
     model, likelihoods = trained(numbered, **options)
@@ -78,7 +78,7 @@ def test_the_model_is_what_its_equations_say(text, options):
 
 
 @given(TEXT, SETTINGS)
-@settings(deadline=None, max_examples=80)
+@settings(max_examples=80)
 def test_likelihood_never_falls(text, options):
     """Without the prior, that is; the steps of the tension are part of it."""
     _, likelihoods = trained(number_words(*lines(text)), **options | {"alpha": None, "iterations": 8})

@@ -36,7 +36,7 @@ def words_that_count(pair, form):
     least=st.integers(2, 4),
     more=st.integers(0, 3),
 )
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 def test_each_target_word_is_what_its_source_word_makes_of_the_one_before(form, seed, tables, bits, least, more):
     most = least + more
     options = LookupOptions(

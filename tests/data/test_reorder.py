@@ -79,7 +79,7 @@ grammars = st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(grammars)
 def test_every_word_is_linked_to_its_translation_and_to_nothing_else(grammar):
     entries = by_first_word(grammar)
@@ -99,7 +99,7 @@ def test_every_word_is_linked_to_its_translation_and_to_nothing_else(grammar):
             i += width
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(grammars)
 def test_lengths_are_within_bounds_and_no_source_sentence_occurs_twice(grammar):
     sizes = {"train": grammar.pairs, "val": grammar.validation_pairs, "test": grammar.test_pairs}
@@ -110,7 +110,7 @@ def test_lengths_are_within_bounds_and_no_source_sentence_occurs_twice(grammar):
     assert all(grammar.min_length <= len(sentence) <= grammar.max_length for sentence in sentences)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(grammars)
 def test_the_dictionary_has_the_wanted_size_and_two_languages_that_differ(grammar):
     words = dictionary(grammar)

@@ -39,7 +39,7 @@ def test_rounds_are_em_steps_and_none_lowers_the_likelihood(monkeypatch, log_pro
         weights = expected
 
 
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(models(2))
 @example(np.array([[-1 / 256, *[0.0] * 11], [0.0] * 12]))  # so flat that the rounds do not suffice
 def test_two_weights_are_as_good_as_the_best_of_a_fine_grid(log_probs):

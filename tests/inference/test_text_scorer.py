@@ -54,7 +54,7 @@ def test_a_text_as_one_is_the_model_stepped_from_word_to_word(kind):
     ]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, len(TEXT)), max_size=3), st.integers(1, 30))
 def test_neither_chunks_nor_memory_change_a_text(cuts, max_tokens):
     whole = values(TextScorer(trained()).score(TEXT))

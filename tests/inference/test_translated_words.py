@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from unrolled.inference.attended_pairs import AttendedPair
 from unrolled.inference.translated_words import examples, joined
 
-few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=25)
 
 
 def pair_of(source_words, target_words, size=3, seed=0):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from unrolled.metrics.linear_probe import RIDGE, area_under_curve, fit
 
-few = settings(max_examples=25, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=25)
 
 
 @few

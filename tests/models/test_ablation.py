@@ -16,7 +16,7 @@ from unrolled.text.tokens import BOS, EOS
 BY_POSITION = ["coverage", "gru_att", "gru_att_pooled", "location"]
 REMEMBER = [*BY_POSITION, "location_extrapolating"]
 MODELS = ["bahdanau", "cgru", "rnnsearch"]
-few = settings(max_examples=8, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=8)
 PAIRS = [(memory, name) for memory in ("freeze", "lag", "zero") for name in REMEMBER]
 PAIRS += [("shuffle", name) for name in BY_POSITION]
 every = pytest.mark.parametrize(("memory", "mechanism"), PAIRS)

@@ -99,7 +99,7 @@ def test_bfloat16_is_near_float32_and_states_stay_wide(name):
         assert not torch.equal(low[0], exact[0])
 
 
-@settings(max_examples=15, deadline=None, derandomize=True, database=None)
+@settings(max_examples=15)
 @given(
     lengths=st.lists(st.integers(1, S), min_size=1, max_size=4),
     extra=st.integers(0, 2),

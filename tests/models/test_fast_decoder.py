@@ -40,7 +40,7 @@ def assert_same(found, expected, atol):
 
 
 @every_fast_pair
-@settings(max_examples=8, deadline=None, derandomize=True, database=None)
+@settings(max_examples=8)
 @given(
     lengths=st.lists(st.integers(1, 6), min_size=1, max_size=4),
     extra=st.integers(0, 2),

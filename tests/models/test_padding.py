@@ -16,7 +16,7 @@ from support.small_models import (
 
 TINY = 1e-12
 lengths_in_any_order = st.lists(st.integers(1, S), min_size=1, max_size=4)
-few = settings(max_examples=6, deadline=None, derandomize=True, database=None)
+few = settings(max_examples=6)
 
 
 @few

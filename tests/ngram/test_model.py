@@ -67,7 +67,7 @@ def zipfian(sentences=400, seed=0):
 
 
 @every_estimator
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(corpus=corpora, order=st.integers(1, 4), history=histories)
 def test_agrees_with_the_equations_and_sums_to_one_whatever_the_history(name, corpus, order, history):
     estimator, plain = ESTIMATORS[name]
@@ -79,7 +79,7 @@ def test_agrees_with_the_equations_and_sums_to_one_whatever_the_history(name, co
 
 
 @pytest.mark.parametrize("off", [0.0, 0.5])
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(corpus=st.lists(st.lists(st.integers(UNK, 5), min_size=1, max_size=5), min_size=1, max_size=8))
 def test_back_off_after_contexts_that_all_words_followed_or_that_free_nothing(off, corpus):
     """With a vocabulary so small that both happen; off = 0 discounts nothing."""

@@ -36,7 +36,7 @@ def validations(folder, values, mode="max", **numbers):
         keep.on_validation_end(SimpleNamespace(**state, callback_metrics=metrics), SimpleNamespace(model=model))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(values=st.lists(st.integers(0, 4), min_size=1, max_size=8), last=st.integers(0, 3), best=st.integers(0, 3))
 def test_the_last_and_the_best_are_kept_and_no_other(values, last, best, tmp_path_factory):
     folder = tmp_path_factory.mktemp("run") / "kept"

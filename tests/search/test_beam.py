@@ -66,7 +66,7 @@ class SharedChain(Watched):
         return log_probs, (PerSentence((sentence,)), prefix, place)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 999), beam=st.integers(1, 5), eos_bonus=st.floats(-1, 2))
 def test_a_shared_part_changes_no_result(seed, beam, eos_bonus):
     options = {"beam_size": beam, "max_lengths": limits(7, 3, 7, 5), "score": PerToken(), "nbest": beam}
@@ -172,7 +172,7 @@ def test_the_longer_hypothesis_wins_by_its_mean():
     eos_bonus=st.sampled_from([-3.0, 0.0, 3.0]),
     score=st.sampled_from(SCORES),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_n_best_are_sorted_different_scored_right_and_within_the_limit(
     seed, beam_size, vocabulary, max_length, eos_bonus, score
 ):
@@ -197,7 +197,7 @@ def test_n_best_are_sorted_different_scored_right_and_within_the_limit(
 
 
 @given(seed=st.integers(0, 10_000), max_length=st.integers(0, 9), ties=st.booleans(), score=st.sampled_from(SCORES))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 def test_beam_of_one_is_greedy(seed, max_length, ties, score):
     generator = Watched.random(sentences=5, places=max(max_length, 1), vocabulary=7, seed=seed, eos_bonus=0.7)
     if ties:
@@ -409,7 +409,7 @@ def test_normalisations_follow_their_equations():
         assert (attainable.diff() >= 0).all()
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(seed=st.integers(0, 500), beam=st.integers(1, 4), least=st.lists(st.integers(0, 7), min_size=3, max_size=3))
 def test_no_hypothesis_is_shorter_than_it_may_be(seed, beam, least):
     """</s> counts; where the minimum is above the maximum, the maximum holds. Without a minimum nothing changes."""

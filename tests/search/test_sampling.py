@@ -62,7 +62,7 @@ def test_a_model_whose_weights_are_no_numbers_is_said_in_one_line():
         sample(chain, chain.batch(), max_lengths=torch.tensor([3]), random=torch.Generator())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     seed=st.integers(0, 999),
     temperature=st.floats(0.2, 3),

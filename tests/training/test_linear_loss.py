@@ -56,7 +56,7 @@ def three_rows_a_chunk(monkeypatch):
     scale=st.sampled_from([0.0, 1.0, 50.0]),
     seed=st.integers(0, 10**6),
 )
-@settings(deadline=None, max_examples=150)
+@settings(max_examples=150)
 def test_value_and_gradients_equal_the_definition(n, size, vocabulary, chunk, label_smoothing, bias, scale, seed):
     hidden, output, words = problem(n, size, vocabulary, bias=bias, scale=scale, seed=seed)
     expected = gradients(definition, hidden, output, words, label_smoothing, factor=0.3)
