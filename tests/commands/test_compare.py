@@ -165,7 +165,7 @@ def test_pictures_are_written_and_stand_in_the_page(runs):
     compare(runs.parent, drawings=True)
     folder = runs / "comparison"
     assert sorted(path.name for path in folder.iterdir()) == sorted(
-        [f"comparison.{suffix}" for suffix in ("md", "csv", "html")]
+        ["bands.csv", *(f"comparison.{suffix}" for suffix in ("md", "csv", "html"))]
         + [f"bleu-by-{what}.{suffix}" for what in ("length", "reordering") for suffix in ("png", "pdf")]
     )
     assert (folder / "bleu-by-length.png").read_bytes().startswith(b"\x89PNG")
@@ -343,6 +343,30 @@ def test_the_gain_on_longer_sources_is_compared_with_that_on_shorter_ones(runs):
     assert "longer sources" in (runs / "comparison" / "comparison.md").read_text(encoding="utf-8")
     compare(runs.parent, "baseline={attention: bahdanau}")
     assert not (runs / "comparison" / "interaction.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["baseline={attention: bahdanau}", "longer_than=25"], "no gains on shorter and longer sources, as"),
+        (["longer_than=5"], "gains are over a baseline; name one with baseline=..."),
+    ],
+)
+def test_a_length_that_gives_no_table_of_gains_is_explained(runs, options, expected):
+    compare(runs.parent, *options)
+    assert expected in (runs / "comparison" / "comparison.md").read_text(encoding="utf-8")
+    assert not (runs / "comparison" / "interaction.csv").exists()
+
+
+def test_the_points_of_the_figures_are_in_a_file(runs):
+    compare(runs.parent, "edges=[1,6]")
+    rows = rows_of(runs / "comparison" / "bands.csv")
+    lengths = np.array([len(line.split()) for line in SOURCES])
+    by_length = [row for row in rows if row["by"].startswith("source length") and row["group"] == "gru_att"]
+    (long,) = [row for row in by_length if row["low"] == "6"]
+    assert int(long["sentences"]) == (lengths > 5).sum()
+    counts = Bleu().statistics(of_seeds("gru_att"), REFERENCES)[:, lengths > 5]
+    assert float(long["score"]) == pytest.approx(np.mean([Bleu().of_sums(run.sum(axis=0)) for run in counts]))
 
 
 def test_validation_at_equal_updates_and_equal_time(tmp_path, data):

@@ -92,7 +92,7 @@ def compare_by(options: Mapping[str, Any], *, write: bool) -> ComparedRuns:
     translated, unread = read_translations(
         comparison, lambda run: text_of(str(run)), align=options["align"], score=options["score"]
     )
-    lines = [*notices(comparison), *unread]
+    lines = [*notices(comparison), *unread, *report.unanswered(comparison, translated)]
     for line in lines:
         log.warning("%s", line)
     with _folder(Path(options["output"] or comparison_folder(runs)), write) as folder:

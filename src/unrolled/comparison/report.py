@@ -1,4 +1,4 @@
-"""The files of a comparison: comparison.{md,csv,html}, significance.csv, bleu-by-*.{png,pdf} or exact-match-by-*."""
+"""The files of a comparison: comparison.{md,csv,html}, other tables, bleu-by-*.{png,pdf} or exact-match-by-*."""
 
 import os
 import sys
@@ -72,6 +72,7 @@ OPTIONAL = [
     "significance.csv",
     "interaction.csv",
     "budgets.csv",
+    "bands.csv",
     *(f"{of}-by-{what}.{suffix}" for of in SCORES for what in ("length", "reordering") for suffix in ("png", "pdf")),
 ]
 LENGTHS = (1, 2, 5, 10, 20, 50)
@@ -88,7 +89,7 @@ class Written(NamedTuple):
     tests: Rows
     """significance.csv"""
     by_number: Rows
-    """BLEU, or exact match, by length and reordering."""
+    """bands.csv: BLEU, or exact match, by length and reordering."""
     fragment: str
     """comparison.html, without its style."""
 
@@ -179,6 +180,7 @@ class Report:
                 caption = BANDS.format(score=score.title, what=what, samples=self.bootstrap)
                 caption += FOUND if what == REORDERING and translated.automatic else ""
                 blocks += _figure(folder / f"{score.name}-by-{name}.png", what, bands, caption, score.title)
+            write_text(folder / "bands.csv", tables.comma_separated(by_number))
             blocks += self._sentences(comparison, translated)
         name = Bleu.name if translated is None else translated.score.name
         groups = tables.group_rows(comparison, pairs, compared, name)
@@ -210,6 +212,18 @@ class Report:
             return {}
         by_label = translated.interactions(comparison.baseline, longer_than=self.longer_than, samples=self.bootstrap)
         return {label: bands for label, bands in by_label.items() if label in pairs}
+
+    def unanswered(self, comparison: Comparison, translated: Translated | None) -> list[str]:
+        """Why ``longer_than`` gives no table, if it is set and the reader could mend that."""
+        if self.longer_than is None or translated is None:
+            return []
+        if comparison.baseline is None:
+            return [f"longer_than={self.longer_than}: gains are over a baseline; name one with baseline=..."]
+        unit, lengths = translated.lengths
+        if min(lengths) <= self.longer_than < max(lengths):
+            return []
+        of_sources = f"the sources have {min(lengths)} to {max(lengths)} {unit}"
+        return [f"longer_than={self.longer_than}: no gains on shorter and longer sources, as {of_sources}"]
 
     def _bands(self, translated: Translated) -> list[tuple[str, str, dict[str, list[Band]]]]:
         """End of the file's name, what the numbers mean, and bands."""
