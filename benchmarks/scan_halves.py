@@ -4,11 +4,13 @@
 
 A command is a half, or two halves with "and" or "after" between them. DIR has {train,test}.in and test.out. Of each RUN
 the right test translations are counted: of commands whose halves all occur in training, and of the others. Those that
-stop early are wrong, and the beginning of the reference.
+stop early are wrong, and the beginning of the reference. The last columns are percentages of right translations, by
+number of actions.
 """
 
 import argparse
 import re
+from collections import Counter
 from pathlib import Path
 
 
@@ -20,12 +22,17 @@ def main() -> None:
     known = {half for line in lines(chosen.data / "train.in") for half in halves(line)}
     made_of_known = [set(halves(line)) <= known for line in lines(chosen.data / "test.in")]
     references = lines(chosen.data / "test.out")
-    print("| run | halves known | others | stop early |\n|---|---:|---:|---:|")
+    lengths = [len(line.split()) for line in references]
+    number = Counter(lengths)
+    print("| run | halves known | others | stop early | " + " | ".join(map(str, sorted(number))) + " |")
+    print("|---" + "|---:" * (3 + len(number)) + "|")
     for run in chosen.runs:
         written = lines(run / "translations" / "test.txt")
         pairs = list(zip(made_of_known, written, references, strict=True))
         early = sum(reference.startswith(hypothesis) for _, hypothesis, reference in pairs if hypothesis != reference)
-        print(f"| {run.name} | {right(pairs, True)} | {right(pairs, False)} | {early} |")
+        of_length = Counter(n for n, (_, one, other) in zip(lengths, pairs, strict=True) if one == other)
+        by_length = " | ".join(f"{100 * of_length[n] / number[n]:.0f}" for n in sorted(number))
+        print(f"| {run.name} | {right(pairs, True)} | {right(pairs, False)} | {early} | {by_length} |")
 
 
 def lines(path: Path) -> list[str]:

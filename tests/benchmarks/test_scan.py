@@ -1,6 +1,7 @@
 """What SCAN's commands do, by the examples of its paper (Lake & Baroni 2018, figure 1), and their halves."""
 
 import pytest
+import scan_halves
 from nacs import carried_out
 from scan_halves import halves
 
@@ -31,3 +32,20 @@ def test_what_is_no_command_does_nothing(words):
 
 def test_halves():
     assert halves("jump left after walk around right twice") == ["jump left", "walk around right twice"]
+
+
+def test_right_translations_are_counted_by_halves_and_by_length(tmp_path, monkeypatch, capsys):
+    data, run = tmp_path / "data", tmp_path / "run"
+    (run / "translations").mkdir(parents=True)
+    data.mkdir()
+    commands = ["walk and jump", "jump after walk left", "jump twice"]
+    actions = [carried_out(command) for command in commands]
+    (data / "train.in").write_text("walk\njump\n")
+    (data / "test.in").write_text("\n".join(commands))
+    (data / "test.out").write_text("\n".join(actions))
+    (run / "translations" / "test.txt").write_text("\n".join([actions[0], "I_TURN_LEFT", actions[2]]))
+    monkeypatch.setattr("sys.argv", ["scan_halves.py", "--data", str(data), str(run)])
+    scan_halves.main()
+    head, _, row = capsys.readouterr().out.splitlines()
+    assert head == "| run | halves known | others | stop early | 2 | 3 |"
+    assert row == "| run | 1 of 1 | 1 of 2 | 1 | 100 | 0 |"
