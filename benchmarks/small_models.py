@@ -1,6 +1,7 @@
 """What Lightning, loggers, callbacks and progress cost a step of a small model, and how the model's own step compares.
 
     OMP_NUM_THREADS=1 python benchmarks/small_models.py --data TRAIN.tsv [--steps 300] [--batch 32 256] [--size 128 64]
+        [-- logger=wandb callbacks=default or other options of train.py]
 
 TRAIN.tsv holds words and pronunciations (SIGMORPHON's letters to sounds). The model is that of experiment=g2p:
 embeddings and each direction of the encoder have 128 numbers (--size), the decoder twice as many. In CPU milliseconds
@@ -30,18 +31,19 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch", type=int, nargs="+", default=[32, 256], help="sentences")
     parser.add_argument("--size", type=int, nargs="+", default=[128, 64], help="of embeddings; half the decoder's")
+    parser.add_argument("options", nargs="*", help="of train.py")
     chosen = parser.parse_args()
     import torch
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     print("| size | sentences | way | CPU ms a step | to bare |\n| ---: | ---: | --- | ---: | ---: |")
     for size, batch in itertools.product(chosen.size, chosen.batch):
-        times = measured(str(Path(chosen.data).resolve()), size, batch, chosen.steps)
+        times = measured(str(Path(chosen.data).resolve()), size, batch, chosen.steps, chosen.options)
         for way, milliseconds in times.items():
             print(f"| {size} | {batch} | {way} | {milliseconds:.2f} | {milliseconds / times['bare']:.2f} |", flush=True)
 
 
-def measured(data: str, size: int, batch: int, steps: int) -> dict[str, float]:
+def measured(data: str, size: int, batch: int, steps: int, given: list[str]) -> dict[str, float]:
     import unrolled.training.lean_lightning  # noqa: F401, I001
     from hydra import compose, initialize_config_dir
 
@@ -54,8 +56,9 @@ def measured(data: str, size: int, batch: int, steps: int) -> dict[str, float]:
         sizes = {"embedding": size, "encoder": size, "decoder": 2 * size}
         options += [f"model.{part}_size={numbers}" for part, numbers in sizes.items()]
         options += ["data.max_tokens=1000000", "trainer.limit_val_batches=0", f"trainer.max_steps={steps}", "name=g2p"]
-        options += ["trainer.max_epochs=-1", "overrides=[]", "choices={model: cgru, attention: bahdanau, data: tsv}"]
-        config = compose("train", options)
+        options += ["trainer.max_epochs=-1", "overrides=[]"]
+        options += ["choices={model: cgru, attention: bahdanau, alignment: guide, data: tsv}"]
+        config = compose("train", [*options, *given])
         text = build_data(config)
         text.prepare_data()
         text.setup()
