@@ -60,7 +60,7 @@ def test_the_memory_study_is_one_command(tmp_path):
     jobs = sorted((tmp_path / "jobs").glob("*/results.json"))
     assert [job.parent.name for job in jobs] == ["0-cgru-bahdanau-reorder-seed3", "1-cgru-gru_att-reorder-seed3"]
     config = yaml.safe_load((jobs[0].parent / "config.yaml").read_text(encoding="utf-8"))
-    assert config["callbacks"]["early_stopping"]["patience"] == 3
+    assert config["callbacks"]["early_stopping"]["patience"] == 10
 
 
 @pytest.mark.slow
