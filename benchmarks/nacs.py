@@ -8,11 +8,10 @@ share of right test translations is shown, in percent, also by the number of act
 """
 
 import argparse
-from collections import Counter
 from itertools import groupby
 from pathlib import Path
 
-from scan_halves import lines
+from scan_halves import by_length, lines
 
 TIMES = {"twice": 2, "thrice": 3}
 
@@ -31,9 +30,8 @@ def main() -> None:
         written = lines(run / "translations" / "test.txt")
         same = sum(one == other for one, other in zip(written, commands, strict=True))
         right = [carried_out(command) == line for command, line in zip(written, actions, strict=True)]
-        of_length, number = Counter(length for length, ok in zip(lengths, right, strict=True) if ok), Counter(lengths)
-        by_length = " | ".join(f"{100 * of_length[length] / number[length]:.0f}" for length in sorted(number))
-        print(f"| {run.name} | {percent(same, written)} | {percent(sum(right), written)} | {by_length} |")
+        of_lengths = by_length(lengths, right)
+        print(f"| {run.name} | {percent(same, written)} | {percent(sum(right), written)} | {of_lengths} |")
 
 
 def percent(count: int, among: list[str]) -> str:

@@ -9,6 +9,7 @@ number of actions.
 """
 
 import argparse
+import itertools
 import re
 from collections import Counter
 from pathlib import Path
@@ -23,20 +24,24 @@ def main() -> None:
     made_of_known = [set(halves(line)) <= known for line in lines(chosen.data / "test.in")]
     references = lines(chosen.data / "test.out")
     lengths = [len(line.split()) for line in references]
-    number = Counter(lengths)
-    print("| run | halves known | others | stop early | " + " | ".join(map(str, sorted(number))) + " |")
-    print("|---" + "|---:" * (3 + len(number)) + "|")
+    print("| run | halves known | others | stop early | " + " | ".join(map(str, sorted({*lengths}))) + " |")
+    print("|---" + "|---:" * (3 + len({*lengths})) + "|")
     for run in chosen.runs:
         written = lines(run / "translations" / "test.txt")
         pairs = list(zip(made_of_known, written, references, strict=True))
         early = sum(reference.startswith(hypothesis) for _, hypothesis, reference in pairs if hypothesis != reference)
-        of_length = Counter(n for n, (_, one, other) in zip(lengths, pairs, strict=True) if one == other)
-        by_length = " | ".join(f"{100 * of_length[n] / number[n]:.0f}" for n in sorted(number))
-        print(f"| {run.name} | {right(pairs, True)} | {right(pairs, False)} | {early} | {by_length} |")
+        of_lengths = by_length(lengths, [hypothesis == reference for _, hypothesis, reference in pairs])
+        print(f"| {run.name} | {right(pairs, True)} | {right(pairs, False)} | {early} | {of_lengths} |")
 
 
 def lines(path: Path) -> list[str]:
     return [line.strip() for line in path.read_text("utf-8").splitlines()]
+
+
+def by_length(lengths: list[int], are_right: list[bool]) -> str:
+    """The percentage of lines that are right, for each length in ascending order."""
+    number, of_length = Counter(lengths), Counter(itertools.compress(lengths, are_right))
+    return " | ".join(f"{100 * of_length[length] / number[length]:.0f}" for length in sorted(number))
 
 
 def halves(command: str) -> list[str]:
