@@ -116,3 +116,11 @@ def test_joeynmt_is_scored_by_what_it_wrote(tmp_path):
     ((epoch, updates, bleu),) = contestant.validations()
     assert (epoch, updates) == (6, 10)
     assert bleu == pytest.approx(100)
+
+
+def test_joeynmt_halves_its_rate_with_every_epoch_or_on_a_plateau():
+    assert time_to_bleu.schedule_of(time_to_bleu.Tuned(halve=True)) == {
+        "scheduling": "exponential",
+        "decrease_factor": 0.5,
+    }
+    assert time_to_bleu.schedule_of(time_to_bleu.Tuned())["scheduling"] == "plateau"
