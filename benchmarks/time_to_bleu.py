@@ -208,7 +208,7 @@ def joeynmt_configuration(data: Path, folder: Path, model: Path, sentences: int,
 
 def schedule_of(tuned: Tuned) -> dict[str, Any]:
     """When JoeyNMT halves its learning rate, by its own options."""
-    if tuned.halve:  # its schedules with a warm-up would fall at every update, but cannot be built in 2.3.0
+    if tuned.halve:  # warmupexponentialdecay would fall with every update, but cannot be built in 2.3.0
         return {"scheduling": "exponential", "decrease_factor": 0.5}
     # an epoch and a half (three validations) without improvement, and the next one halves the rate
     return {"scheduling": "plateau", "decrease_factor": 0.5, "patience": 3}
