@@ -143,9 +143,9 @@ def make_batch(
 def _known(links: Sequence[Ids], *, steps: int, length: int) -> Tensor:
     """``(B, steps, length)``: weight 1/n where a piece is linked."""
     known = np.zeros((len(links), steps, length), dtype=np.float32)
-    for weights, flat in zip(known, links, strict=True):
-        sources, targets, n = np.asarray(flat, dtype=np.int64).reshape(-1, 3).T
-        weights[targets, sources] = 1 / n
+    pairs = np.repeat(np.arange(len(links)), [len(flat) // 3 for flat in links])
+    sources, targets, n = _joined(links).reshape(-1, 3).T
+    known[pairs, targets, sources] = 1 / n
     return torch.from_numpy(known)
 
 
@@ -164,11 +164,17 @@ def make_source_batch(source: Sequence[Ids], index: Sequence[int] | np.ndarray[A
 
 def _pad(sentences: Sequence[Ids], *, before: list[int], after: list[int]) -> tuple[Tensor, Tensor]:
     """(B, longest) ids and (B,) lengths, with ``before`` and ``after`` around every sentence."""
-    extra = len(before) + len(after)
-    lengths = np.array([len(ids) + extra for ids in sentences], dtype=np.int64)
-    padded = np.full((len(sentences), lengths.max()), PAD, dtype=np.int64)
-    padded[:, : len(before)] = before
-    for row, ids, length in zip(padded, sentences, lengths, strict=True):
-        row[len(before) : length - len(after)] = ids
-        row[length - len(after) : length] = after
-    return torch.from_numpy(padded), torch.from_numpy(lengths)
+    start, extra = len(before), len(before) + len(after)
+    lengths = np.array([len(ids) for ids in sentences], dtype=np.int64)
+    padded = np.full((len(sentences), lengths.max() + extra), PAD, dtype=np.int64)
+    padded[:, :start] = before
+    place = np.arange(padded.shape[1] - start) - lengths[:, None]  # 0 right after a sentence
+    padded[:, start:][place < 0] = _joined(sentences)
+    for number, token in enumerate(after):
+        padded[:, start:][place == number] = token
+    return torch.from_numpy(padded), torch.from_numpy(lengths + extra)
+
+
+def _joined(sequences: Sequence[Ids]) -> np.ndarray[Any, Any]:
+    """All of them one after the other."""
+    return np.concatenate(sequences, dtype=np.int64, casting="unsafe")
