@@ -56,15 +56,33 @@ def test_the_smallest_improvement_is_one(mode, values):
 
 
 def test_linear_decay_ends_at_zero_and_stays_there():
-    assert rates(linear_decay, 6, steps=4) == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0])
+    assert rates(linear_decay, 6, steps=4, warm_up=0) == pytest.approx([1.0, 0.75, 0.5, 0.25, 0.0, 0.0])
 
 
 def test_linear_decay_takes_all_of_the_training_unless_it_is_told():
-    assert rates(linear_decay, 3, updates=2, steps=None) == pytest.approx([1.0, 0.5, 0.0])
-    assert rates(linear_decay, 3, updates=2, steps=4) == pytest.approx([1.0, 0.75, 0.5])
+    assert rates(linear_decay, 3, updates=2, steps=None, warm_up=0) == pytest.approx([1.0, 0.5, 0.0])
+    assert rates(linear_decay, 3, updates=2, steps=4, warm_up=0) == pytest.approx([1.0, 0.75, 0.5])
 
 
-@pytest.mark.parametrize("schedule", [warm_up, inverse_square_root, linear_decay])
-def test_a_schedule_without_steps_is_a_users_mistake(schedule):
+@pytest.mark.parametrize(("steps", "updates"), [(6, None), (None, 6)])
+def test_linear_decay_rises_first_if_it_is_to(steps, updates):
+    expected = [0.5, 1.0, 1.0, 0.75, 0.5, 0.25, 0.0, 0.0]
+    assert rates(linear_decay, 8, updates=updates, steps=steps, warm_up=2) == pytest.approx(expected)
+
+
+def test_linear_decay_of_a_training_shorter_than_its_warm_up_ends_at_zero():
+    assert rates(linear_decay, 4, updates=2, steps=None, warm_up=2) == pytest.approx([0.5, 1.0, 0.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("schedule", "options"), [(warm_up, {}), (inverse_square_root, {}), (linear_decay, {"warm_up": 0})]
+)
+def test_a_schedule_without_steps_is_a_users_mistake(schedule, options):
     with pytest.raises(UserError, match=r"schedule\.steps=0"):
-        rates(schedule, 1, steps=0)
+        rates(schedule, 1, steps=0, **options)
+
+
+@pytest.mark.parametrize(("mistake", "told"), [(-1, r"schedule\.warm_up=-1"), (9, r"less than schedule\.steps=9")])
+def test_a_warm_up_that_is_no_part_of_the_steps_is_a_users_mistake(mistake, told):
+    with pytest.raises(UserError, match=told):
+        rates(linear_decay, 1, steps=9, warm_up=mistake)

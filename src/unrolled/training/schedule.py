@@ -10,7 +10,7 @@ from typing import Any
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
-from unrolled.errors import POSITIVE_WHOLE, check
+from unrolled.errors import POSITIVE_WHOLE, Numbers, UserError, check
 
 Schedule = dict[str, Any] | None
 Length = Callable[[], float]
@@ -38,14 +38,22 @@ def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, length
     return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
 
 
-def linear_decay(optimizer: Optimizer, *, monitor: str, mode: str, length: Length, steps: int | None) -> Schedule:
-    """Linear from lr to 0 in ``steps`` optimiser steps; None: in all steps of the training."""
+def linear_decay(
+    optimizer: Optimizer, *, monitor: str, mode: str, length: Length, steps: int | None, warm_up: int = 0
+) -> Schedule:
+    """Linear from 0 to lr in ``warm_up`` optimiser steps, then linear to 0 at step ``steps``; None: at the last one."""
     if steps is not None:
         _checked(steps)
+    check("schedule.warm_up", warm_up, Numbers(least=0, whole=True))
+    if steps is not None and warm_up >= steps:
+        raise UserError(f"schedule.warm_up={warm_up} must be less than schedule.steps={steps}")
 
     def factor(step: int) -> float:
         # length() must not be called before the first step: a resumed loader would start its epoch again
-        return 1.0 if step == 0 else max(0.0, 1 - step / (steps or length()))
+        if step < max(warm_up, 1):
+            return (step + 1) / max(warm_up, 1)
+        falling = (steps or length()) - warm_up
+        return max(0.0, 1 - (step - warm_up) / falling) if falling > 0 else 0.0
 
     return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
 
