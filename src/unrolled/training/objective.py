@@ -16,7 +16,6 @@ from unrolled.data.batch import Batch
 from unrolled.errors import check_choice
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.models.fast.linear import rounding
-from unrolled.training.callbacks.progress_bar import LineAndTable
 from unrolled.training.loss import TokenLoss
 from unrolled.training.merit import MERIT, merit
 from unrolled.training.schedule import Schedule
@@ -153,7 +152,7 @@ class Objective(lightning.LightningModule):
     def _has_lightnings_bar(self) -> bool:
         """Whether a progress bar asks for the loss of every batch, which waits for the device; ours does not."""
         bar = getattr(self._trainer, "progress_bar_callback", None)
-        return not isinstance(bar, LineAndTable | None)
+        return getattr(bar, "asks_for_every_loss", bar is not None)
 
     def _start_evaluation(self) -> None:
         self._figures = {}

@@ -28,6 +28,8 @@ ERASE = "\r\x1b[K"
 class LineAndTable(ProgressBar):
     """The line never wraps: whatever does not fit is omitted."""
 
+    asks_for_every_loss = False  # Lightning's bars do
+
     def __init__(self, terminal: TextIO | None = None) -> None:
         super().__init__()
         self._terminal = terminal or sys.stderr
