@@ -174,7 +174,6 @@ def joeynmt_configuration(data: Path, folder: Path, model: Path, sentences: int,
         },
         "training": {
             "optimizer": "adam",
-            "learning_rate": tuned.rate,
             "learning_rate_min": 1e-6,
             "early_stopping_metric": "bleu",
             **schedule_of(tuned),
@@ -207,11 +206,12 @@ def joeynmt_configuration(data: Path, folder: Path, model: Path, sentences: int,
 
 
 def schedule_of(tuned: Tuned) -> dict[str, Any]:
-    """When JoeyNMT halves its learning rate, by its own options."""
+    """JoeyNMT's learning rate, and when it is halved, by its own options."""
     if tuned.halve:  # warmupexponentialdecay would fall with every update, but cannot be built in 2.3.0
-        return {"scheduling": "exponential", "decrease_factor": 0.5}
+        # exponential halves it before the first epoch already
+        return {"scheduling": "exponential", "learning_rate": 2 * tuned.rate, "decrease_factor": 0.5}
     # an epoch and a half (three validations) without improvement, and the next one halves the rate
-    return {"scheduling": "plateau", "decrease_factor": 0.5, "patience": 3}
+    return {"scheduling": "plateau", "learning_rate": tuned.rate, "decrease_factor": 0.5, "patience": 3}
 
 
 def sentencepiece_model(data: Path, cache: Path, options: Sequence[str]) -> Path:

@@ -119,8 +119,7 @@ def test_joeynmt_is_scored_by_what_it_wrote(tmp_path):
 
 
 def test_joeynmt_halves_its_rate_with_every_epoch_or_on_a_plateau():
-    assert time_to_bleu.schedule_of(time_to_bleu.Tuned(halve=True)) == {
-        "scheduling": "exponential",
-        "decrease_factor": 0.5,
-    }
-    assert time_to_bleu.schedule_of(time_to_bleu.Tuned())["scheduling"] == "plateau"
+    halving = time_to_bleu.schedule_of(time_to_bleu.Tuned(rate=3e-3, halve=True))
+    assert halving == {"scheduling": "exponential", "learning_rate": 6e-3, "decrease_factor": 0.5}
+    plateau = time_to_bleu.schedule_of(time_to_bleu.Tuned(rate=3e-3))
+    assert (plateau["scheduling"], plateau["learning_rate"]) == ("plateau", 3e-3)
