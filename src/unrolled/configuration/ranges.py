@@ -219,6 +219,7 @@ OPTIONS: dict[str, Allowed] = {
     "optimizer.weight_decay": NOT_NEGATIVE,
     "optimizer.fused": OneOf((True, False, None)),
     "schedule.steps": replace(POSITIVE_WHOLE, also=(None,), instead="use schedule=constant"),
+    "schedule.warm_up": WHOLE,
     "schedule.factor": Numbers(above=0, below=1),
     "schedule.patience": WHOLE,
     "schedule.minimum": NOT_NEGATIVE,
