@@ -10,7 +10,7 @@ from typing import Any
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
-from unrolled.errors import POSITIVE_WHOLE, Numbers, UserError, check
+from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
 
 Schedule = dict[str, Any] | None
 Length = Callable[[], float]
@@ -44,7 +44,7 @@ def linear_decay(
     """Linear from 0 to lr in ``warm_up`` optimiser steps, then linear to 0 at step ``steps``; None: at the last one."""
     if steps is not None:
         _checked(steps)
-    check("schedule.warm_up", warm_up, Numbers(least=0, whole=True))
+    check("schedule.warm_up", warm_up, WHOLE)
     if steps is not None and warm_up >= steps:
         raise UserError(f"schedule.warm_up={warm_up} must be less than schedule.steps={steps}")
 
