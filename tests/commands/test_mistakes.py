@@ -61,6 +61,11 @@ MISTAKES = [
     ("train.py", ["optimizer.lr=-1"], ["optimizer.lr=-1"]),
     ("train.py", ["schedule=warm_up", "schedule.steps=0"], ["schedule.steps=0"]),
     ("train.py", ["schedule=linear_decay", "trainer.max_epochs=-1"], ["schedule.steps=..."]),
+    (
+        "train.py",
+        ["schedule=linear_decay", "schedule.steps=9", "schedule.warm_up=9"],
+        ["schedule.warm_up=9 must be less than schedule.steps=9"],
+    ),
     ("train.py", ["search.beam_size=0"], ["search.beam_size=0"]),
     ("train.py", ["seed=one"], ["seed=one", "whole number"]),
     ("train.py", ["tokenizer.size=3"], ["size=3"]),

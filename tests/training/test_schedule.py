@@ -82,7 +82,6 @@ def test_a_schedule_without_steps_is_a_users_mistake(schedule, options):
         rates(schedule, 1, steps=0, **options)
 
 
-@pytest.mark.parametrize(("mistake", "told"), [(-1, r"schedule\.warm_up=-1"), (9, r"less than schedule\.steps=9")])
-def test_a_warm_up_that_is_no_part_of_the_steps_is_a_users_mistake(mistake, told):
-    with pytest.raises(UserError, match=told):
-        rates(linear_decay, 1, steps=9, warm_up=mistake)
+def test_a_negative_warm_up_is_a_users_mistake():
+    with pytest.raises(UserError, match=r"schedule\.warm_up=-1"):
+        rates(linear_decay, 1, steps=9, warm_up=-1)

@@ -10,7 +10,7 @@ from typing import Any
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 
-from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
+from unrolled.errors import POSITIVE_WHOLE, WHOLE, check
 
 Schedule = dict[str, Any] | None
 Length = Callable[[], float]
@@ -45,8 +45,6 @@ def linear_decay(
     if steps is not None:
         _checked(steps)
     check("schedule.warm_up", warm_up, WHOLE)
-    if steps is not None and warm_up >= steps:
-        raise UserError(f"schedule.warm_up={warm_up} must be less than schedule.steps={steps}")
 
     def factor(step: int) -> float:
         # length() must not be called before the first step: a resumed loader would start its epoch again
