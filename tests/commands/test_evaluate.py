@@ -105,6 +105,7 @@ def test_evaluate_reads_off_the_memory_which_words_are_translated(moved):
     everything = rows[0]
     by_distance = [int(row["examples"]) for row in rows if row["by"] == "distance"]
     assert sum(by_distance) == int(everything["examples"]) > 300
+    assert all(int(row["examples"]) for row in rows)  # no empty groups
     assert 0 < float(everything["translated"]) < 1
     # even an attention that has learnt little counts how often it was asked; labels without sense teach nothing
     assert float(everything["memory"]) > 0.75

@@ -57,8 +57,7 @@ def memory_probe(translator: TrainedTranslator, first: str, config: DictConfig) 
     labels, of_probe = np.concatenate(translated), dict(zip(probes, np.concatenate(scores, axis=1), strict=True))
     rows = []
     for what, group, chosen in _groups(text.sources(config.split), np.concatenate(lines), np.concatenate(distance)):
-        row = {"by": what, "group": group, "examples": int(chosen.sum())}
-        row["translated"] = float(labels[chosen].mean()) if chosen.any() else math.nan
+        row = {"by": what, "group": group, "examples": int(chosen.sum()), "translated": float(labels[chosen].mean())}
         rows.append(row | {name: area_under_curve(of_probe[name][chosen], labels[chosen]) for name in READ})
     write_text(Path(first) / f"probe-{config.split}.csv", comma_separated(rows))
     return Records(rows)
@@ -101,9 +100,13 @@ def _examples(translator: TrainedTranslator, text: Any, split: str) -> Iterator[
 
 
 def _groups(sources: list[str], lines: Any, distances: Any) -> Iterator[tuple[str, str, Any]]:
-    """What is grouped, the name of the group, and which examples are in it: all, by length, by distance."""
+    """What is grouped, the name of the group, which examples are in it: all, by length, by distance; no empty group."""
     for name, of_group in groups_by_length([len(source.split()) for source in sources]):
-        yield ALL if name == ALL else "length", name, np.isin(lines, of_group)
+        chosen = np.isin(lines, of_group)
+        if chosen.any():
+            yield ALL if name == ALL else "length", name, chosen
     for low, high in zip(DISTANCES, [*DISTANCES[1:], math.inf], strict=True):
         name = f"{low} or more" if math.isinf(high) else f"{low}" if high == low + 1 else f"{low} to {int(high) - 1}"
-        yield "distance", name, (distances >= low) & (distances < high)
+        chosen = (distances >= low) & (distances < high)
+        if chosen.any():
+            yield "distance", name, chosen
