@@ -3,6 +3,8 @@
 import math
 
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 from support.handmade_runs import run
 
 from unrolled.comparison.budgets import CLOCKS, equal_budgets
@@ -33,6 +35,16 @@ def test_the_best_validation_within_the_budget_of_the_baseline(tmp_path):
     assert (equal.monitor, equal.clock) == ("val/bleu", CPU)
     assert equal.by_label["gru_att"] == (50, 100.0, 16.0, 15.0, 14.0)  # 40 updates, 30 updates
     assert equal.by_label["bahdanau"] == (40, 60.0, 12.0, 12.0, 12.0)
+
+
+@settings(max_examples=10)
+@example(seconds=1.25, updates=155)
+@given(seconds=st.floats(0.1, 1e6), updates=st.integers(1, 10_000))
+def test_in_its_time_the_baseline_gets_to_its_end(tmp_path_factory, seconds, updates):
+    folder = tmp_path_factory.mktemp("runs")
+    base = trained(folder / "b", "bahdanau", values=[1, 2, 3], every=updates, train_cpu_seconds=seconds)
+    other = trained(folder / "a", "gru_att", values=[1, 2, 3], every=updates, train_cpu_seconds=seconds)
+    assert [budgets.at_time for budgets in budgets(base, other).by_label.values()] == [3, 3]
 
 
 def test_each_seed_has_the_budget_of_its_own_baseline_and_lower_may_be_better(tmp_path):

@@ -11,7 +11,7 @@ from unrolled.runs.folder import Run
 from unrolled.runs.metrics_csv import read_curves
 
 CLOCKS = ("train/cpu_seconds", "train/seconds")
-"""Processor time if all runs have it, as runs on a CPU do: other programs do not change it."""
+"""Processor time if all runs have it, as runs on a CPU do: other programs change it less."""
 
 
 class Budgets(NamedTuple):
@@ -77,7 +77,8 @@ def _budgets(run: Run, baseline: Run, monitor: str, mode: str, clock: str) -> Bu
     seconds, time_limit = _seconds(run, clock), _seconds(baseline, clock)
     in_time = math.nan
     if seconds is not None and time_limit is not None:
-        in_time = _best(curve, time_limit / (seconds / updates), mode)  # all updates cost the same
+        # all updates cost the same; in this order equal times give exactly as many updates
+        in_time = _best(curve, updates * (time_limit / seconds), mode)
     end = _best(curve, math.inf, mode)
     return Budgets(updates, math.nan if seconds is None else seconds, end, _best(curve, limit, mode), in_time)
 
