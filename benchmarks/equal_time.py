@@ -1,4 +1,4 @@
-"""How long an update takes with each attention of sweep=memory, which all have as many parameters.
+"""How long an update takes with each attention of sweep=memory, which all have the same number of parameters.
 
     OMP_NUM_THREADS=1 python benchmarks/equal_time.py data.grammar.pairs=6000 data.grammar.max_length=30
 

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python benchmarks/packing.py [--size 64 128 256] [--turns 8] [--bf16]
 
-cgru with each attention that has a kernel; SIZE is that of embeddings, encoder and additive attention, decoders have
+cgru with bahdanau and with gru_att; SIZE is that of embeddings, encoder and additive attention, decoders have
 twice as much, attention with GRU a quarter. In turns in one process, CPU milliseconds of forward and backward pass; "to
 the rule" are ratios of medians.
 """

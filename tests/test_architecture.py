@@ -214,6 +214,7 @@ def test_fast_mirrors_the_definitions():
         "kernel",
         "linear",
         "lstm",
+        "processor",
         "products",
         "recomputed",
         "remembered",

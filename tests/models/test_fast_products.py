@@ -42,10 +42,19 @@ def test_float64_and_tensors_without_numbers_are_not_packed():
     assert products.pack(torch.ones(3, 5, device="meta"), None, rows=2) is None
 
 
+@pytest.mark.parametrize("intel", [False, True])
+def test_on_intel_only_bfloat16_is_worth_packing(intel, monkeypatch):
+    monkeypatch.setattr(products, "INTEL", intel)
+    weight = torch.ones(1536, 512)
+    assert products.worth_packing(weight, rows=64, times=25) is not intel
+    assert products.worth_packing(weight.bfloat16(), rows=64, times=25)
+
+
 @pytest.mark.parametrize(
     ("rows", "times", "large"), [(42, 8, False), (64, 25, True), (16, 25, True), (900, 14, True), (64, 0, False)]
 )
-def test_packed_is_what_saves_more_than_packing_takes(rows, times, large):
+def test_packed_is_what_saves_more_than_packing_takes(rows, times, large, monkeypatch):
+    monkeypatch.setattr(products, "INTEL", False)
     for weight, expected in ((torch.ones(768, 256), False), (torch.ones(1536, 512), large)):
         product = Product(weight, rows=rows, times=times)
         assert (product._packed is not None) == (expected and packed_here())
@@ -81,6 +90,7 @@ def test_without_the_operations_everything_goes_on(operation, fault, monkeypatch
 
 
 def test_turning_onednn_off_turns_packing_off(monkeypatch):
+    monkeypatch.setattr(products, "INTEL", False)
     weight = nn.Linear(512, 1024).weight
     assert (Product(weight, rows=64, times=20)._packed is not None) == packed_here()
     monkeypatch.setattr(type(torch.backends.mkldnn), "enabled", False)

@@ -1,24 +1,12 @@
 """The squashing functions of gates and candidates in place, and their derivatives in one pass over memory."""
 
-from pathlib import Path
-
 import torch
 from torch import Tensor, nn
 
+from unrolled.models.fast.processor import INTEL
 from unrolled.models.fast.products import product_dtype
 
-
-def _quick_tanh() -> bool:
-    if not torch.backends.mkl.is_available() or torch.backends.cpu.get_cpu_capability() != "AVX512":
-        return False
-    try:
-        with Path("/proc/cpuinfo").open(encoding="utf-8") as lines:
-            return "GenuineIntel" in next((line for line in lines if line.startswith("vendor_id")), "")
-    except OSError:
-        return False
-
-
-QUICK_TANH = _quick_tanh()
+QUICK_TANH = INTEL and torch.backends.cpu.get_cpu_capability() == "AVX512"
 """Whether torch's tanh takes as little time as its sigma: on Intel's CPUs with AVX-512, where MKL computes it.
 Elsewhere tanh takes four to six times as long."""
 
