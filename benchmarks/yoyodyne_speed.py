@@ -4,8 +4,8 @@
     OMP_NUM_THREADS=1 python benchmarks/yoyodyne_speed.py --data-root DIR --language gre --seconds 40
 
 Needs the environment of yoyodyne-requirements.txt. All train on the same words: loss, backward, clipping and Adam,
-without Lightning, embeddings of 128, a bidirectional encoder of 128 a direction and a decoder of 256, batches of as
-many words. They take turns, epoch by epoch, in one process; medians, and ratios of an epoch to its neighbour. With
+without Lightning, embeddings of 128, a bidirectional encoder of 128 a direction and a decoder of 256, batches of
+the same number of words. They take turns, epoch by epoch, in one process; medians, and ratios of an epoch to its neighbour. With
 --seconds each trains for so many CPU seconds, and then says its word error rate on the validation words, by greedy
 search, with its last weights.
 """
