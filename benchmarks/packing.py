@@ -1,4 +1,4 @@
-"""When packing a recurrence's weights pays: steps with all weights packed, with none, and as `worth_packing` decides.
+"""When packing a recurrence's weights pays: all of them, none, as `worth_packing` decides, as it does but for Intel.
 
     OMP_NUM_THREADS=1 python benchmarks/packing.py [--size 64 128 256] [--turns 8] [--bf16]
 
@@ -20,7 +20,12 @@ from torch import nn
 from unrolled.models.fast import products
 
 SHAPES = [(42, 8), (64, 14), (64, 25), (16, 25)]  # sentences and words of a batch, source and target
-WAYS = {"rule": products.worth_packing, "all": lambda *_: True, "none": lambda *_: False}
+WAYS = {  # which weights, and whether this is a CPU of Intel's
+    "rule": (products.worth_packing, products.INTEL),
+    "all": (lambda *_: True, False),
+    "none": (lambda *_: False, False),
+    "not Intel's": (products.worth_packing, False),
+}
 
 
 def main() -> None:
@@ -30,17 +35,17 @@ def main() -> None:
     parser.add_argument("--bf16", action="store_true")
     chosen = parser.parse_args()
     torch.set_num_threads(1)
-    print("| attention | size | sentences | words | by the rule, ms | all packed, to the rule | none, to the rule |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("| attention | size | sentences | words | by the rule, ms | all packed, to the rule | none | not Intel's |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for attention, share in (("bahdanau", 1), ("gru_att", 4)):
         for size in chosen.size:
             sizes = {"size": size, "attention_size": size // share, "vocabulary": 500}
             model = contestant(attention=attention, **sizes).model.eval()  # without dropout
             for sentences, words in SHAPES:
                 times = measured(partial(step, model, sentences, words, bf16=chosen.bf16), chosen.turns)
-                rule, every, none = (statistics.median(times[way]) for way in WAYS)
-                row = f"| {attention} | {size} | {sentences} | {words} | {rule:.1f} "
-                print(row + f"| {every / rule:.2f} | {none / rule:.2f} |", flush=True)
+                rule, *others = (statistics.median(times[way]) for way in WAYS)
+                row = f"| {attention} | {size} | {sentences} | {words} | {rule:.1f} | "
+                print(row + " | ".join(f"{other / rule:.2f}" for other in others) + " |", flush=True)
 
 
 def step(model: nn.Module, sentences: int, words: int, *, bf16: bool) -> None:
@@ -55,13 +60,13 @@ def step(model: nn.Module, sentences: int, words: int, *, bf16: bool) -> None:
 def measured(run: Callable[[], None], turns: int) -> dict[str, list[float]]:
     times: dict[str, list[float]] = {way: [] for way in WAYS}
     for turn in range(turns + 1):
-        for way, decides in WAYS.items():
-            products.worth_packing = decides
+        for way, chosen in WAYS.items():
+            products.worth_packing, products.INTEL = chosen
             start = time.process_time()
             run()
             if turn > 0:
                 times[way].append(1000 * (time.process_time() - start))
-    products.worth_packing = WAYS["rule"]
+    products.worth_packing, products.INTEL = WAYS["rule"]
     return times
 
 

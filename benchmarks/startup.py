@@ -7,8 +7,8 @@
 With --against: every command does something tiny, to its end, in a process of its own, the two trees by turns; printed
 are medians of seconds from start to end, of seconds to import the command, and the modules imported at the end.
 
-Without it, arguments are those of src/train.py. A first run fills the cache; then medians of several processes are printed, by
-the clock and of the CPU, for all parts in the order in which src/train.py goes through them.
+Without it, arguments are those of src/train.py. A first run fills the cache; then medians of several processes are
+printed, by the clock and of the CPU, for all parts in the order in which src/train.py goes through them.
 """
 
 import argparse

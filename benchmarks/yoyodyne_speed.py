@@ -5,9 +5,9 @@
 
 Needs the environment of yoyodyne-requirements.txt. All train on the same words: loss, backward, clipping and Adam,
 without Lightning, embeddings of 128, a bidirectional encoder of 128 a direction and a decoder of 256, batches of
-the same number of words. They take turns, epoch by epoch, in one process; medians, and ratios of an epoch to its neighbour. With
---seconds each trains for so many CPU seconds, and then says its word error rate on the validation words, by greedy
-search, with its last weights.
+the same number of words. They take turns, epoch by epoch, in one process; medians, and ratios of an epoch to its
+neighbour. With --seconds each trains for so many CPU seconds, and then says its word error rate on the validation
+words, by greedy search, with its last weights.
 """
 
 import argparse
