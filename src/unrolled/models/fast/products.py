@@ -5,9 +5,9 @@ Under autocast only the product has lower precision. N rows, I inputs, O outputs
 On a CPU with oneDNN a weight is reordered (packed) once for many products. oneDNN keeps it in blocks that fit its inner
 loop; with few rows, as in a recurrence, such a product takes 65 to 90 % of ``torch.mm``'s time if the weight is large.
 Otherwise, or for few products, ``torch.mm`` is used, as packing would take longer than it saves. On Intel's CPUs, where
-``torch.mm`` computes with MKL, it is as quick as oneDNN, so a training's products of float32 are never packed. torch has
-these operations for its own compiler and does not promise to keep them, so they are checked once on a small product; if
-missing or wrong, ``torch.mm`` is used too.
+``torch.mm`` computes with MKL, it is as quick as oneDNN, so a training's products of float32 are never packed. torch
+has these operations for its own compiler and does not promise to keep them, so they are checked once on a small
+product; if missing or wrong, ``torch.mm`` is used too.
 ``torch.backends.mkldnn.flags(enabled=False)`` turns them off.
 """
 
