@@ -89,6 +89,9 @@ def test_evaluate_refuses_memories_that_there_are_not(moved, language_model):
     folder, elsewhere = moved
     for given, said in {
         "memory=zeros": "memory=zeros is unknown; did you mean zero?",
+        "memory=false": "memory=false is unknown; give one of zero, freeze, shuffle, lag, all",
+        "memory=[]": "memory=[]: name each of zero, freeze, shuffle, lag at most once, or memory=all alone",
+        "device=foo": "device=foo is unknown; there are auto, cpu, cuda and mps",
         "memory=[lag,lag]": "memory=lag,lag: name each of zero, freeze, shuffle, lag at most once, or memory=all alone",
     }.items():
         done = call_script("evaluate.py", f"run={folder}", given, cwd=elsewhere)

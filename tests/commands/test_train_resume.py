@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -196,6 +197,17 @@ def test_a_completed_run_is_left_alone_or_trained_longer(whole, tmp_path):
     assert (tmp_path / "run" / "results.json").read_bytes() == before
     assert call_script("train.py", "resume=run", "trainer.max_epochs=2", cwd=tmp_path).status == 0
     assert_same(tmp_path / "run", whole("epochs"))
+
+
+def test_a_limit_that_a_run_has_reached_is_refused_and_the_run_left_alone(whole, tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(whole("epochs"), run)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    for name, most in (("trainer.max_steps", "updates"), ("trainer.max_epochs", "epochs")):
+        done = call_script("train.py", "resume=run", f"{name}=1", cwd=tmp_path)
+        assert done.status == 2
+        assert re.fullmatch(rf"train.py: {name}=1: this run has already made \d+ {most}; .*\n", done.stderr)
+    assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
 def test_a_new_training_in_the_folder_of_another_starts_afresh(whole, tmp_path):

@@ -34,14 +34,14 @@ TITLES = {"bleu": "BLEU", "word_error_rate": "word error rate, %", "loss": "loss
 
 def memories_of(chosen: Any) -> list[str]:
     """The names that ``memory=`` gives: one, several, or all. UserError: an unknown name."""
-    names = [chosen] if isinstance(chosen, str) else list(chosen)
+    names = list(chosen) if isinstance(chosen, Sequence) and not isinstance(chosen, str) else [chosen]
     if names == [ALL]:
         return list(ABLATIONS)
     for name in names:
         check_choice("memory", name, [*ABLATIONS, ALL])
     if not names or len(set(names)) < len(names) or ALL in names:
         raise UserError(
-            f"memory={','.join(names)}: name each of {', '.join(ABLATIONS)} at most once, or memory=all alone"
+            f"memory={','.join(names) or '[]'}: name each of {', '.join(ABLATIONS)} at most once, or memory=all alone"
         )
     return names
 

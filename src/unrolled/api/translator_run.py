@@ -158,7 +158,7 @@ class TranslatorRun(TrainedRun):
 
     def ablate(self, memory: str | Sequence[str] = "all", split: str = "test", *options: str) -> Any:
         """See `TrainedRun.ablate`."""
-        names = memory if isinstance(memory, str) else list(memory)
+        names = list(memory) if isinstance(memory, tuple) else memory
         return self.ablations_of(self._evaluating(options, split=split, memory=names))
 
     def ablations_of(self, settings: DictConfig) -> Any:

@@ -5,7 +5,7 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -19,7 +19,7 @@ from unrolled.configuration.trial import TRIAL, this_trial
 from unrolled.configuration.values import load_runs, read_config, read_plain, resolved
 from unrolled.errors import UserError, called
 from unrolled.runs.results import read_results
-from unrolled.runs.resume import check_resumable, moved, status
+from unrolled.runs.resume import check_resumable, made, moved, status
 from unrolled.training.ranks import is_first
 
 log = logging.getLogger(__name__)
@@ -158,13 +158,26 @@ def _resumed(config: DictConfig) -> Job:
     """A job with the configuration of that run; longer if trainer.max_epochs, max_steps or max_time say so."""
     run = read_config(config.resume)
     trainer = resolved(run.trainer)
-    for name in _overrides(f"resume={config.resume}", LONGER):
-        OmegaConf.update(run, name, OmegaConf.select(config, name))
+    given = {name: OmegaConf.select(config, name) for name in _overrides(f"resume={config.resume}", LONGER)}
+    for name, value in given.items():
+        OmegaConf.update(run, name, value)
     folder = Path(os.path.abspath(config.resume))
     check_resumable(folder)
+    _check_longer(given, folder)
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
     check_links(folder)
     return Job(at_home(run, folder, config.cache), resume=True, results=read_results(folder) if finished else None)
+
+
+def _check_longer(given: Mapping[str, Any], folder: Path) -> None:
+    """UserError: a limit in ``given`` that the run in ``folder`` has already reached."""
+    if {"trainer.max_steps", "trainer.max_epochs"}.isdisjoint(given):
+        return
+    updates, epochs = made(folder)
+    for name, done, what in (("trainer.max_steps", updates, "updates"), ("trainer.max_epochs", epochs, "epochs")):
+        limit = given.get(name)
+        if limit is not None and 0 <= limit <= done:
+            raise UserError(f"{name}={limit}: this run has already made {done} {what}; give a larger number")
 
 
 READ = ("data", "search", "validation_search", "alignment")

@@ -159,7 +159,17 @@ def tokenizers_of(config: DictConfig, folder: Path) -> tuple[Tokenizer | None, T
     return load_tokenizers(folder / "tokenizer", choice)
 
 
-def _device(name: str) -> str:
+def _device(name: Any) -> str:
+    """UserError: a device that torch does not know, or that is not here."""
     if name == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
-    return name
+    try:
+        device = torch.device(str(name))
+    except RuntimeError:
+        device = None
+    if device is None or device.type not in ("cpu", "cuda", "mps"):
+        raise UserError(f"device={name} is unknown; there are auto, cpu, cuda and mps")
+    here = {"cpu": True, "cuda": (device.index or 0) < torch.cuda.device_count()}
+    if not here.get(device.type, torch.backends.mps.is_available()):
+        raise UserError(f"device={name}: torch finds no such device here; omit it, or give device=cpu")
+    return str(device)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from unrolled.errors import UserError
-from unrolled.files import clean, write_text
+from unrolled.files import clean, reading, write_text
 from unrolled.runs.results import read_results
 
 LAST = Path("checkpoints") / "last.ckpt"
@@ -35,6 +35,18 @@ def check_resumable(folder: Path) -> None:
 def last_checkpoint(folder: Path) -> Path | None:
     """Where training resumes, None if it ended before the first checkpoint."""
     return folder / LAST if (folder / LAST).is_file() else None
+
+
+def made(folder: Path) -> tuple[int, int]:
+    """How many updates the run had made, and how many epochs, when its last checkpoint was written; 0 without one."""
+    import torch  # few commands ask
+
+    last = last_checkpoint(folder)
+    if last is None:
+        return 0, 0
+    with reading(last):
+        state = torch.load(last, map_location="cpu", weights_only=True, mmap=True)
+        return int(state["global_step"]), int(state["epoch"])
 
 
 def begin(folder: Path, config: str, *, resume: bool) -> None:
