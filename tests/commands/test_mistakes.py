@@ -59,6 +59,7 @@ MISTAKES = [
     ("train.py", ["objective=language_modeling"], ["objective=translation"]),
     ("train.py", ["model=rnn_lm", "objective=translation"], ["objective=language_modeling"]),
     ("train.py", ["optimizer.lr=-1"], ["optimizer.lr=-1"]),
+    ("train.py", ["experiment=memory/bahdanu"], ["experiment=memory/bahdanu: ", "did you mean memory/bahdanau?"]),
     ("train.py", ["schedule=warm_up", "schedule.steps=0"], ["schedule.steps=0"]),
     ("train.py", ["schedule=linear_decay", "trainer.max_epochs=-1"], ["schedule.steps=..."]),
     (

@@ -78,9 +78,16 @@ def _configuration_mistake(problem: Exception) -> str:
         missing := re.search(r"Could not find '([^']+)/([^'/]+)'", text)
     ):
         group, choice = missing.groups()
+        choices = list(getattr(problem, "options", None) or [])
+        if group.partition("/")[0] == "experiment":  # whose choices lie in folders
+            from unrolled.configuration.conf import CONF  # which imports this module
+
+            group, choice = "experiment", f"{group}/{choice}".partition("/")[2]
+            files = (CONF / group).rglob("*.yaml")
+            choices += [path.relative_to(CONF / group).with_suffix("").as_posix() for path in sorted(files)]
         if choice in PLUGINS:
             return f'{group}={choice} is not installed: pip install "unrolled[{PLUGINS[choice]}]"'
-        return f"{group}={choice}: there is no such choice{nearest(choice, getattr(problem, 'options', None) or [])}"
+        return f"{group}={choice}: there is no such choice{nearest(choice, sorted({*choices}))}"
     if isinstance(problem, OverrideParseException):
         return unreadable(problem.override)
     if several := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '(.+)'", text):
