@@ -67,11 +67,6 @@ MISTAKES = [
         ["schedule=linear_decay", "schedule.steps=9", "schedule.warm_up=9"],
         ["schedule.warm_up=9 must be less than schedule.steps=9"],
     ),
-    (
-        "train.py",
-        ["schedule=linear_decay", "trainer.max_steps=9", "schedule.warm_up=10"],
-        ["schedule.warm_up=10 must be less than trainer.max_steps=9"],
-    ),
     ("train.py", ["search.beam_size=0"], ["search.beam_size=0"]),
     ("train.py", ["seed=one"], ["seed=one", "whole number"]),
     ("train.py", ["tokenizer.size=3"], ["size=3"]),

@@ -90,11 +90,9 @@ def check_training(config: DictConfig, processes: int) -> None:
                 "the learning rate falls until the end of training, and nothing says when that is: give "
                 "schedule.steps=..."
             )
-        limits = {"schedule.steps": config.schedule.get("steps"), "trainer.max_steps": config.trainer.max_steps}
-        warm_up = config.schedule.get("warm_up", 0)
-        for limit, steps in limits.items():
-            if "steps" in config.schedule and steps not in (None, -1) and warm_up >= steps:
-                raise UserError(f"schedule.warm_up={warm_up} must be less than {limit}={steps}")
+        steps, warm_up = config.schedule.get("steps"), config.schedule.get("warm_up", 0)
+        if steps is not None and warm_up >= steps:
+            raise UserError(f"schedule.warm_up={warm_up} must be less than schedule.steps={steps}")
         return
     for group, chosen in optimized.items():
         if chosen:
