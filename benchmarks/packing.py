@@ -1,4 +1,4 @@
-"""When packing a recurrence's weights pays: all of them, none, as `worth_packing` decides, as it does but for Intel.
+"""When packing a recurrence's weights pays: all, none, by `worth_packing`, by its rule for CPUs that are not Intel's.
 
     OMP_NUM_THREADS=1 python benchmarks/packing.py [--size 64 128 256] [--turns 8] [--bf16]
 

@@ -202,11 +202,19 @@ def test_a_completed_run_is_left_alone_or_trained_longer(whole, tmp_path):
 def test_a_limit_that_a_run_has_reached_is_refused_and_the_run_left_alone(whole, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(whole("epochs"), run)
+    last = run / "checkpoints" / "last.ckpt"
+    state = torch.load(last, weights_only=True)
+    state["callbacks"]["Timer"] = {"time_elapsed": {"train": 9.0}}  # as of a run with trainer.max_time
+    torch.save(state, last)
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
-    for name, most in (("trainer.max_steps", "updates"), ("trainer.max_epochs", "epochs")):
-        done = call_script("train.py", "resume=run", f"{name}=1", cwd=tmp_path)
+    for limit, unit in (("max_steps=1", "updates"), ("max_epochs=1", "epochs"), ("max_time=00:00:00:08", "seconds")):
+        done = call_script("train.py", "resume=run", f"trainer.{limit}", cwd=tmp_path)
         assert done.status == 2
-        assert re.fullmatch(rf"train.py: {name}=1: this run has already made \d+ {most}; .*\n", done.stderr)
+        assert re.fullmatch(
+            rf"train.py: trainer.{limit}: this run has already trained for \d+ {unit}; .*\n", done.stderr
+        )
+    done = call_script("train.py", "resume=run", "trainer.max_time=soon", cwd=tmp_path)
+    assert (done.status, done.stderr.count("\n"), "DD:HH:MM:SS" in done.stderr) == (2, 1, True)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 

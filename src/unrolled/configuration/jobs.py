@@ -5,7 +5,8 @@ import logging
 import math
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
@@ -14,17 +15,18 @@ from hydra.experimental.callback import Callback
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trusted
 from unrolled.configuration.trial import TRIAL, this_trial
 from unrolled.configuration.values import load_runs, read_config, read_plain, resolved
 from unrolled.errors import UserError, called
 from unrolled.runs.results import read_results
-from unrolled.runs.resume import check_resumable, made, moved, status
+from unrolled.runs.resume import check_resumable, moved, progress, status
 from unrolled.training.ranks import is_first
 
 log = logging.getLogger(__name__)
 
-LONGER = ("trainer.max_epochs", "trainer.max_steps", "trainer.max_time")
+LONGER = {"trainer.max_epochs": "epochs", "trainer.max_steps": "updates", "trainer.max_time": "seconds"}
 OF_THE_COMMAND = ("cache", "trust")  # what belongs to the command, not to the run
 
 
@@ -123,7 +125,7 @@ def check_wait(config: DictConfig) -> None:
         raise UserError("sweep.wait=false: only hydra/launcher=slurm submits jobs; give both, or neither")
 
 
-def _overrides(chosen: str, allowed: Sequence[str]) -> list[str]:
+def _overrides(chosen: str, allowed: Collection[str]) -> list[str]:
     """The options on the command line other than ``chosen``; UserError if one is not in ``allowed``."""
     names = []
     if chosen.startswith("resume=") and any(
@@ -163,6 +165,7 @@ def _resumed(config: DictConfig) -> Job:
         OmegaConf.update(run, name, value)
     folder = Path(os.path.abspath(config.resume))
     check_resumable(folder)
+    check_options(run, "train")  # before the limits are compared
     _check_longer(given, folder)
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
     check_links(folder)
@@ -171,13 +174,23 @@ def _resumed(config: DictConfig) -> Job:
 
 def _check_longer(given: Mapping[str, Any], folder: Path) -> None:
     """UserError: a limit in ``given`` that the run in ``folder`` has already reached."""
-    if {"trainer.max_steps", "trainer.max_epochs"}.isdisjoint(given):
+    if not given:
         return
-    updates, epochs = made(folder)
-    for name, done, what in (("trainer.max_steps", updates, "updates"), ("trainer.max_epochs", epochs, "epochs")):
-        limit = given.get(name)
-        if limit is not None and 0 <= limit <= done:
-            raise UserError(f"{name}={limit}: this run has already made {done} {what}; give a larger number")
+    done = progress(folder)
+    reached = {"trainer.max_steps": done.updates, "trainer.max_epochs": done.epochs, "trainer.max_time": done.seconds}
+    for name, limit in given.items():
+        number = _seconds(limit) if name == "trainer.max_time" else limit
+        if number is not None and 0 <= number <= reached[name]:
+            done_so_far = f"{reached[name]:.0f} {LONGER[name]}"
+            raise UserError(f"{name}={limit}: this run has already trained for {done_so_far}; give more")
+
+
+def _seconds(time: str | None) -> float | None:
+    """Of DD:HH:MM:SS, as trainer.max_time takes it."""
+    if time is None:
+        return None
+    days, hours, minutes, seconds = map(int, time.split(":"))
+    return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
 
 
 READ = ("data", "search", "validation_search", "alignment")

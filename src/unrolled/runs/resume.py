@@ -1,7 +1,7 @@
 """Resuming a run: what its folder says, and what a new training in the same folder removes."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from unrolled.errors import UserError
 from unrolled.files import clean, reading, write_text
@@ -37,16 +37,25 @@ def last_checkpoint(folder: Path) -> Path | None:
     return folder / LAST if (folder / LAST).is_file() else None
 
 
-def made(folder: Path) -> tuple[int, int]:
-    """How many updates the run had made, and how many epochs, when its last checkpoint was written; 0 without one."""
+class Progress(NamedTuple):
+    """How far a run had come. seconds: of training, if trainer.max_time counted them."""
+
+    updates: int = 0
+    epochs: int = 0
+    seconds: float = 0.0
+
+
+def progress(folder: Path) -> Progress:
+    """That of the run when its last checkpoint was written."""
     import torch  # few commands ask
 
     last = last_checkpoint(folder)
     if last is None:
-        return 0, 0
+        return Progress()
     with reading(last):
         state = torch.load(last, map_location="cpu", weights_only=True, mmap=True)
-        return int(state["global_step"]), int(state["epoch"])
+        elapsed = state["callbacks"].get("Timer", {}).get("time_elapsed", {}).get("train", 0.0)
+        return Progress(int(state["global_step"]), int(state["epoch"]), float(elapsed))
 
 
 def begin(folder: Path, config: str, *, resume: bool) -> None:
