@@ -165,8 +165,9 @@ def _resumed(config: DictConfig) -> Job:
         OmegaConf.update(run, name, value)
     folder = Path(os.path.abspath(config.resume))
     check_resumable(folder)
-    check_options(run, "train")  # before the limits are compared
-    _check_longer(given, folder)
+    if given:
+        check_options(run, "train")  # before the limits are compared
+        _check_longer(given, folder)
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
     check_links(folder)
     return Job(at_home(run, folder, config.cache), resume=True, results=read_results(folder) if finished else None)
@@ -174,8 +175,6 @@ def _resumed(config: DictConfig) -> Job:
 
 def _check_longer(given: Mapping[str, Any], folder: Path) -> None:
     """UserError: a limit in ``given`` that the run in ``folder`` has already reached."""
-    if not given:
-        return
     done = progress(folder)
     reached = {"trainer.max_steps": done.updates, "trainer.max_epochs": done.epochs, "trainer.max_time": done.seconds}
     for name, limit in given.items():
