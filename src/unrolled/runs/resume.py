@@ -38,7 +38,7 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 
 class Progress(NamedTuple):
-    """How far a run had come. seconds: of training, if trainer.max_time counted them."""
+    """What a run has behind it. seconds: of training, if trainer.max_time counted them."""
 
     updates: int = 0
     epochs: int = 0
@@ -46,7 +46,7 @@ class Progress(NamedTuple):
 
 
 def progress(folder: Path) -> Progress:
-    """That of the run when its last checkpoint was written."""
+    """How far the run had come when its last checkpoint was written."""
     import torch  # few commands ask
 
     last = last_checkpoint(folder)
