@@ -185,7 +185,7 @@ def _check_longer(given: Mapping[str, Any], folder: Path) -> None:
 
 
 def _seconds(time: str | None) -> float | None:
-    """Of DD:HH:MM:SS, as trainer.max_time takes it."""
+    """DD:HH:MM:SS, as trainer.max_time takes it, in seconds."""
     if time is None:
         return None
     days, hours, minutes, seconds = map(int, time.split(":"))
