@@ -141,6 +141,13 @@ def test_what_lightning_refuses_is_one_line(tmp_path):
         build_trainer(chosen)
 
 
+def test_an_option_of_a_callback_that_lightning_refuses_is_one_line(tmp_path):
+    node = {"_target_": "lightning.pytorch.callbacks.ModelCheckpoint", "monitor": "loss", "every_n_epochs": -3}
+    chosen = OmegaConf.create({"run_folder": str(tmp_path), "logger": None, "callbacks": {"mine": node}})
+    with pytest.raises(UserError, match=r"^callbacks\.mine: Lightning says: Invalid value for every_n_epochs=-3"):
+        build_trainer(chosen)
+
+
 def test_a_trainer_writes_its_curves_and_whole_checkpoints_to_the_run_folder(tmp_path):
     trainer = {"_target_": "lightning.Trainer", "_partial_": True, "accelerator": "cpu", "max_steps": 3}
     trainer |= {"enable_model_summary": False}

@@ -90,6 +90,10 @@ def test_what_conf_writes_is_within_its_range():
         ),
         ({"cache": None}, "cache=null: give a name"),
         ({"nbest": 0}, "nbest=0: give a whole number from 1"),
+        ({"alignments": 3}, "alignments=3: give a path; if the file's name is a number, ./3"),
+        ({"weights": True}, "weights=true: give a path"),
+        ({"data": {"train": ["train.en", 3]}}, "data.train=['train.en', 3]: give a path"),
+        ({"callbacks": {"early_stopping": {"mode": "up"}}}, "callbacks.early_stopping.mode=up: give min or max"),
     ],
 )
 def test_what_is_out_of_range_is_refused(config, said):
@@ -101,6 +105,9 @@ def test_what_is_out_of_range_is_refused(config, said):
 def test_what_is_within_its_range_is_not_refused():
     check_options(OmegaConf.create({"trainer": {"max_time": "00:01:30:00", "fast_dev_run": False}}), "train")
     check_options(OmegaConf.create({"trainer": {"max_time": None, "barebones": False}}), "train")
+    files = {"train": ["train.en", "train.de"], "val": "val.tsv", "test": "???", "test_alignment": None}
+    check_options(OmegaConf.create({"data": files, "output": "./3"}), "train")
+    check_options(OmegaConf.create({"weights": {"logp": 1.0}}), "rescore")
 
 
 def test_an_option_of_one_command_means_another_thing_in_others():

@@ -205,6 +205,12 @@ def test_python_and_the_project_are_not_trusted_as_a_whole(name):
         trust([name])
 
 
+@pytest.mark.parametrize("value", [3, True, 1.5, "3x"])
+def test_what_is_not_a_name_is_not_trusted(value):
+    with pytest.raises(UserError, match=f"trust={value}: give the name of a package"):
+        trust(value)
+
+
 # Commands
 
 COMMANDS = {

@@ -225,7 +225,7 @@ def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trai
 
     folder = Path(config.run_folder)
     loggers = [Curves(str(folder)), *build_loggers(config, resume=resume)]
-    callbacks = [instantiate(node) for node in config.callbacks.values()]
+    callbacks = [_callback(name, node) for name, node in config.callbacks.items()]
     trial = this_trial()
     if trial is not None:
         callbacks.append(EndPoorTrial(report=trial.report, mode=config.objective.mode))
@@ -240,6 +240,18 @@ def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trai
         )
     except (MisconfigurationException, ValueError, TypeError) as problem:
         raise UserError(f"hardware or trainer: Lightning says: {' '.join(str(problem).split())}") from problem
+
+
+def _callback(name: Any, node: DictConfig) -> Any:
+    """The callback ``name`` of a configuration. UserError: an option that Lightning refuses."""
+    try:
+        return instantiate(node)
+    except InstantiationException as problem:
+        kind = type(problem.__cause__).__name__
+        if kind not in ("MisconfigurationException", "ValueError") or not node._target_.startswith("lightning."):
+            raise
+        said = " ".join(str(problem.__cause__).split())
+        raise UserError(f"callbacks.{name}: Lightning says: {said}") from problem
 
 
 def build_loggers(config: DictConfig, *, resume: bool) -> list[Logger]:

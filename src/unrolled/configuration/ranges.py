@@ -33,6 +33,18 @@ class Name:
         return "a name"
 
 
+class Files:
+    """A path, or several; null where none is needed. What Hydra reads as a number or a switch is not a path."""
+
+    def __contains__(self, value: object) -> bool:
+        if isinstance(value, ListConfig):
+            return all(path is None or path in self for path in value._iter_ex(resolve=False))
+        return value is None or isinstance(value, str)
+
+    def __str__(self) -> str:
+        return "a path; if the file's name is a number, ./3"
+
+
 @dataclass(frozen=True)
 class ColumnNames:
     """The columns of a table, perhaps ``none``."""
@@ -123,6 +135,8 @@ LIMIT = Numbers(least=1, whole=True, also=(-1, None))  # -1 and null: none
 SEED = Numbers(least=0, most=2**32 - 1, whole=True)
 RESAMPLES = Numbers(least=1, most=10**6, whole=True)
 NULL_OR_WHOLE = replace(POSITIVE_WHOLE, also=(None,))
+FILES = Files()
+MODE = OneOf(("min", "max"))
 
 OPTIONS: dict[str, Allowed] = {
     # train
@@ -199,6 +213,12 @@ OPTIONS: dict[str, Allowed] = {
     "data.source_language": Name(),
     "data.target_language": Name(),
     "data.root": Name(),
+    "data.train": FILES,
+    "data.val": FILES,
+    "data.test": FILES,
+    "data.train_alignment": FILES,
+    "data.val_alignment": FILES,
+    "data.test_alignment": FILES,
     "tokenizer.size": replace(COUNT, also=(None,)),
     "tokenizer.min_count": COUNT,
     "tokenizer.joint": FLAG,
@@ -206,7 +226,7 @@ OPTIONS: dict[str, Allowed] = {
     "objective.label_smoothing": SHARE,
     "objective.doubly_stochastic": NOT_NEGATIVE,
     "objective.gradient_regularization": NOT_NEGATIVE,
-    "objective.mode": OneOf(("min", "max")),
+    "objective.mode": MODE,
     "alignment.weight": NOT_NEGATIVE,
     "alignment.decay": Numbers(above=0, most=1),
     "alignment.share": Numbers(least=0, most=1),
@@ -228,8 +248,13 @@ OPTIONS: dict[str, Allowed] = {
         1, "callbacks.kept.best and callbacks.kept.last keep the weights of several validations, for average.py"
     ),
     "callbacks.checkpoint.enable_version_counter": FLAG,
+    "callbacks.checkpoint.dirpath": FILES,
+    "callbacks.checkpoint.filename": FILES,
+    "callbacks.checkpoint.mode": MODE,
     "callbacks.diverged.limit": Numbers(above=1),
     "callbacks.early_stopping.patience": WHOLE,
+    "callbacks.early_stopping.mode": MODE,
+    "callbacks.kept.mode": MODE,
     "callbacks.early_stopping.check_finite": FLAG,
     "callbacks.early_stopping.check_on_train_epoch_end": FLAG,
     "callbacks.gradient_norms.sentences": POSITIVE_WHOLE,
@@ -262,6 +287,26 @@ OPTIONS: dict[str, Allowed] = {
     "search.min_length_ratio": Numbers(least=0, most=10**6),
     "search.seed": SEED,
     # other commands
+    "output": FILES,
+    "source": FILES,
+    "target": FILES,
+    "alignments": FILES,
+    "translate weights": FILES,
+    "score weights": FILES,
+    "gold": FILES,
+    "forward": FILES,
+    "backward": FILES,
+    "rescore nbest": FILES,
+    "reference": FILES,
+    "file": FILES,
+    "from": FILES,
+    "to": FILES,
+    "source_dictionary": FILES,
+    "target_dictionary": FILES,
+    "source_codes": FILES,
+    "target_codes": FILES,
+    "val": FILES,
+    "test": FILES,
     "max_tokens": COUNT,
     "max_length": COUNT,
     "lines": COUNT,

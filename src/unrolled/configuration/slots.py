@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
+from keyword import iskeyword
 from typing import Any, NamedTuple
 
 import hydra.utils
@@ -171,9 +172,11 @@ def trust(packages: str | Iterable[str] | None) -> None:
 
     UserError: no name of a package, or the name of Python's own library or of this project.
     """
+    if packages is not None and not isinstance(packages, Iterable):  # trust=3
+        packages = [str(packages)]
     names = packages.split(",") if isinstance(packages, str) else list(packages or [])
     for name in names:
-        if not (isinstance(name, str) and re.fullmatch(r"\w+(\.\w+)*", name)):
+        if not (isinstance(name, str) and all(part.isidentifier() and not iskeyword(part) for part in name.split("."))):
             raise UserError(f"trust={name}: give the name of a package that you have installed, such as my_package")
         if name.partition(".")[0] in (*sys.stdlib_module_names, *sys.builtin_module_names, PROJECT):
             whose = "this project's own" if name.partition(".")[0] == PROJECT else "Python's own library"
