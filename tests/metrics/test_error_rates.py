@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from unrolled.errors import UserError
 from unrolled.metrics.error_figures import error_figures
 from unrolled.metrics.error_rates import Errors, edit_distance, errors_of_lines, symbols_of, total
+from unrolled.metrics.source_lengths import source_lengths
 
 WORDS = st.lists(st.sampled_from("abc"), max_size=6)
 
@@ -74,6 +75,23 @@ def test_figures_by_length_and_by_feature():
     assert figures["word_error_rate, source of the feature V (2 lines)"] == 0
     assert not any("target" in name for name in figures)
     assert not any("feature" in name for name in error_figures(sources, ["x"] * 3, ["x"] * 3, "word", None))
+
+
+def test_sources_of_several_words_are_grouped_by_words():
+    sources = ["jump"] * 10 + ["jump twice"] * 10 + ["walk and run"] * 10
+    hypotheses = ["J"] * 10 + ["J J"] * 9 + ["J"] + ["W"] * 10
+    references = ["J"] * 10 + ["J J"] * 10 + ["W R"] * 10
+    figures = error_figures(sources, hypotheses, references, "word", None)
+    assert {name: figure for name, figure in figures.items() if "word_error_rate, source" in name} == {
+        "word_error_rate, source of 1 word (10 lines)": 0,
+        "word_error_rate, source of 2 words (10 lines)": 10,
+        "word_error_rate, source of 3 words or more (10 lines)": 100,
+    }
+
+
+def test_a_few_sources_of_several_words_leave_the_others_to_be_measured_in_letters():
+    assert source_lengths(["ab\tV;PST SG", "c d", "abc"]) == ("letters", [2, 3, 3])
+    assert source_lengths(["a b\tV;PST SG", "c d", "abc"]) == ("words", [2, 2, 1])
 
 
 def test_figures_by_the_length_of_references_in_words():

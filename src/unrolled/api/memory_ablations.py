@@ -49,8 +49,8 @@ def memories_of(chosen: Any) -> list[str]:
 def memory_ablations(translator: TrainedTranslator, first: str, config: DictConfig) -> Records[dict[str, Any]]:
     """A row for each memory, `INTACT` first, and each group of source lengths in words, all of them first.
 
-    config: of evaluate.py, with ``split`` and ``memory``. The rows are also in the run folder ``first``, whose data is
-    read, as memory-SPLIT.csv. UserError: a run whose attention has no memory.
+    config: of evaluate.py, with ``split`` and ``memory``. The data is that of the run folder ``first``, where the rows
+    of a single run, not of an ensemble, are also kept as memory-SPLIT.csv. UserError: an attention without a memory.
     """
     names = memories_of(config.memory)
     models = [member.model for member in translator.members]
@@ -86,7 +86,8 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
                     counts.add(pair.weights.numpy(), pair.source_words, pair.target_words, gold[line])
                 row["aer"] = counts.figures()["aer"]
             rows.append(row)
-    write_text(Path(first) / f"memory-{config.split}.csv", comma_separated(rows))
+    if len(models) == 1:
+        write_text(Path(first) / f"memory-{config.split}.csv", comma_separated(rows))
     return Records(rows)
 
 

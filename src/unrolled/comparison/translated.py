@@ -17,14 +17,8 @@ from unrolled.metrics.line_scores import Bleu, ExactMatch, LineScore
 from unrolled.metrics.paired_rates import paired_error_rates
 from unrolled.metrics.seed_significance import SystemDifference, score_difference
 from unrolled.metrics.significance import PairedScores, paired_tests
+from unrolled.metrics.source_lengths import source_lengths
 from unrolled.metrics.translation_scores import sentence_chrf
-from unrolled.text.characters import cut
-from unrolled.text.features import text_of
-
-
-def single_words(sources: Sequence[str]) -> bool:
-    """Whether every source is one word, besides its features, as of letters to sounds."""
-    return all(len(text_of(line).split()) == 1 for line in sources)
 
 
 class Sentence(NamedTuple):
@@ -55,10 +49,8 @@ class Translated:
 
     @property
     def lengths(self) -> tuple[str, list[int]]:
-        """The lengths of the sources, and their unit: words, or letters if each is a single word."""
-        if single_words(self.sources):
-            return "letters", [len(cut(text_of(line), unit="grapheme", normalization="nfc")) for line in self.sources]
-        return "words", [len(line.split()) for line in self.sources]
+        """The unit, words or letters, and the length of each source."""
+        return source_lengths(self.sources)
 
     def of(self, group: Group) -> list[Sequence[str]]:
         """The translations of a group, one list per run."""

@@ -8,10 +8,11 @@ from typing import Any
 from unrolled.alignment.aligner import Aligner
 from unrolled.alignment.links import Links
 from unrolled.comparison.groups import TEST, Comparison, Group
-from unrolled.comparison.translated import Translated, single_words
+from unrolled.comparison.translated import Translated
 from unrolled.data.corpus import CorpusText
 from unrolled.errors import WHOLE, UserError, check, check_choice
 from unrolled.metrics.line_scores import Bleu, ExactMatch, LineScore
+from unrolled.metrics.source_lengths import single_words
 from unrolled.runs.folder import Run
 from unrolled.text.lines import read_lines
 

@@ -5,29 +5,29 @@ from collections.abc import Sequence
 
 from unrolled.metrics.bands import even_edges
 from unrolled.metrics.error_rates import Errors, errors_of_lines, total
-from unrolled.text.characters import cut
-from unrolled.text.features import features_of, text_of
+from unrolled.metrics.source_lengths import source_lengths
+from unrolled.text.features import features_of
 
 EDGES = (1, 4, 7, 10, 13)
 """The smallest lengths of the groups, in letters of the source."""
 WIDTHS = (1, 2, 5, 10, 20)
-"""Widths of the groups of references, in words: the smallest that makes at most about eight groups is used."""
+"""Widths of groups by words: the smallest that makes at most about eight groups is used."""
 
 
 def error_figures(
     sources: Sequence[str], hypotheses: Sequence[str], references: Sequence[str], symbols: str, separator: str | None
 ) -> dict[str, float]:
-    """Figures by name. separator: between the features of the sources, None if they have none."""
+    """Figures by name, also by `source_lengths`. separator: between features of the sources, None if they have none."""
     lines = errors_of_lines(hypotheses, references, symbols)
     whole = total(lines)
     figures = {"word_error_rate": whole.word_error_rate, "symbol_error_rate": whole.symbol_error_rate}
     if not lines:
         return figures
-    letters = [len(cut(text_of(source), unit="grapheme", normalization="nfc")) for source in sources]
-    figures |= _by_length(lines, letters, EDGES, "source", "letters")
+    unit, lengths = source_lengths(sources)
+    figures |= _by_length(lines, lengths, EDGES if unit == "letters" else _edges(lengths), "source", unit)
     if symbols == "word":
         words = [errors.symbols for errors in lines]
-        figures |= _by_length(lines, words, [int(edge) for edge in even_edges(words, WIDTHS)], "target", "words")
+        figures |= _by_length(lines, words, _edges(words), "target", "words")
     if separator is not None:
         having: dict[str, list[Errors]] = {}
         for source, errors in zip(sources, lines, strict=True):
@@ -38,13 +38,18 @@ def error_figures(
     return figures
 
 
+def _edges(words: Sequence[int]) -> list[int]:
+    return [int(edge) for edge in even_edges(words, WIDTHS)]
+
+
 def _by_length(
     lines: Sequence[Errors], lengths: Sequence[int], edges: Sequence[int], side: str, unit: str
 ) -> dict[str, float]:
     figures: dict[str, float] = {}
     for low, high in zip(edges, (*(edge - 1 for edge in edges[1:]), math.inf), strict=True):
         most = f"{low}" if low == high else f"{low} to {high}"
-        what = f"{side} of {low} {unit} or more" if math.isinf(high) else f"{side} of {most} {unit}"
+        counted = unit.removesuffix("s") if most == "1" else unit
+        what = f"{side} of {low} {unit} or more" if math.isinf(high) else f"{side} of {most} {counted}"
         figures |= _rate(what, [errors for errors, length in zip(lines, lengths, strict=True) if low <= length <= high])
     return figures
 

@@ -11,6 +11,8 @@ LAST = Path("checkpoints") / "last.ckpt"
 OF_A_TRAINING = (
     *("results.json", "weights.safetensors", "checkpoints/*.ckpt", "checkpoints/kept/*", "translations/*.txt"),
     *("lexicon.npz", "average-*/*", "gradient_norms.csv", "attention.html", "attention.jsonl"),
+    *("memory-test.csv", "memory-val.csv", "probe-test.csv", "probe-val.csv"),
+    *("figures/curves.*", "figures/gradient-norms.*", "figures/test-[0-9]*", "figures/val-[0-9]*"),
 )
 """What another training in the folder would write anew, or leave there as if it were its own."""
 
