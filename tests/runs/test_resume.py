@@ -35,7 +35,8 @@ def test_a_new_training_leaves_no_trace_of_the_one_before(resume, tmp_path):
         (tmp_path / name).write_bytes(b"earlier")
     begin(tmp_path, "seed: 1\n", resume=resume)
     assert [(tmp_path / name).exists() for name in others] == [resume] * len(others)
-    assert (tmp_path / "mine.txt").exists() and (tmp_path / "figures" / "test.png").exists()
+    assert (tmp_path / "mine.txt").exists()
+    assert (tmp_path / "figures" / "test.png").exists()
     assert (tmp_path / "config.yaml").read_text(encoding="utf-8") == "seed: 1\n"
     assert last_checkpoint(tmp_path) == (tmp_path / LAST if resume else None)
     assert status(tmp_path) == ("interrupted" if resume else None)

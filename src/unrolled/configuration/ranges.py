@@ -33,7 +33,7 @@ class Name:
         return "a name"
 
 
-class Files:
+class PathOrPaths:
     """A path, or several; null where none is needed. What Hydra reads as a number or a switch is not a path."""
 
     def __contains__(self, value: object) -> bool:
@@ -135,7 +135,7 @@ LIMIT = Numbers(least=1, whole=True, also=(-1, None))  # -1 and null: none
 SEED = Numbers(least=0, most=2**32 - 1, whole=True)
 RESAMPLES = Numbers(least=1, most=10**6, whole=True)
 NULL_OR_WHOLE = replace(POSITIVE_WHOLE, also=(None,))
-FILES = Files()
+PATHS = PathOrPaths()
 MODE = OneOf(("min", "max"))
 
 OPTIONS: dict[str, Allowed] = {
@@ -213,12 +213,12 @@ OPTIONS: dict[str, Allowed] = {
     "data.source_language": Name(),
     "data.target_language": Name(),
     "data.root": Name(),
-    "data.train": FILES,
-    "data.val": FILES,
-    "data.test": FILES,
-    "data.train_alignment": FILES,
-    "data.val_alignment": FILES,
-    "data.test_alignment": FILES,
+    "data.train": PATHS,
+    "data.val": PATHS,
+    "data.test": PATHS,
+    "data.train_alignment": PATHS,
+    "data.val_alignment": PATHS,
+    "data.test_alignment": PATHS,
     "tokenizer.size": replace(COUNT, also=(None,)),
     "tokenizer.min_count": COUNT,
     "tokenizer.joint": FLAG,
@@ -248,8 +248,8 @@ OPTIONS: dict[str, Allowed] = {
         1, "callbacks.kept.best and callbacks.kept.last keep the weights of several validations, for average.py"
     ),
     "callbacks.checkpoint.enable_version_counter": FLAG,
-    "callbacks.checkpoint.dirpath": FILES,
-    "callbacks.checkpoint.filename": FILES,
+    "callbacks.checkpoint.dirpath": PATHS,
+    "callbacks.checkpoint.filename": PATHS,
     "callbacks.checkpoint.mode": MODE,
     "callbacks.diverged.limit": Numbers(above=1),
     "callbacks.early_stopping.patience": WHOLE,
@@ -287,26 +287,26 @@ OPTIONS: dict[str, Allowed] = {
     "search.min_length_ratio": Numbers(least=0, most=10**6),
     "search.seed": SEED,
     # other commands
-    "output": FILES,
-    "source": FILES,
-    "target": FILES,
-    "alignments": FILES,
-    "translate weights": FILES,
-    "score weights": FILES,
-    "gold": FILES,
-    "forward": FILES,
-    "backward": FILES,
-    "rescore nbest": FILES,
-    "reference": FILES,
-    "file": FILES,
-    "from": FILES,
-    "to": FILES,
-    "source_dictionary": FILES,
-    "target_dictionary": FILES,
-    "source_codes": FILES,
-    "target_codes": FILES,
-    "val": FILES,
-    "test": FILES,
+    "output": PATHS,
+    "source": PATHS,
+    "target": PATHS,
+    "alignments": PATHS,
+    "translate weights": PATHS,
+    "score weights": PATHS,
+    "gold": PATHS,
+    "forward": PATHS,
+    "backward": PATHS,
+    "rescore nbest": PATHS,
+    "reference": PATHS,
+    "file": PATHS,
+    "from": PATHS,
+    "to": PATHS,
+    "source_dictionary": PATHS,
+    "target_dictionary": PATHS,
+    "source_codes": PATHS,
+    "target_codes": PATHS,
+    "val": PATHS,
+    "test": PATHS,
     "max_tokens": COUNT,
     "max_length": COUNT,
     "lines": COUNT,
