@@ -427,6 +427,8 @@ def test_bold_stands_on_a_terminal_alone(runs, monkeypatch):
         (["runs=sweep", "align=all"], "align=all: give a whole number from 0"),
         (["runs=sweep", "output=sweep/a/config.yaml"], "sweep/a/config.yaml: cannot be written"),
         (["runs=sweep", "edges=3"], "edges=3: give whole numbers"),
+        (["runs=sweep", "edges=[9,8]"], "edges=[9, 8]: give whole numbers of words in ascending order"),
+        (["runs=sweep", "edges=[]"], "edges=[]: give whole numbers of words in ascending order"),
         (["runs=sweep", "longer_than=0"], "longer_than=0: give a whole number from 1"),
         (["runs=sweep", "score=bluer"], "score=bluer is unknown; did you mean bleu?"),
     ],

@@ -280,6 +280,13 @@ def test_bad_text_is_told_before_anything_is_cached(tmp_path, changes, message):
         assert cached(tmp_path) == {}
 
 
+@pytest.mark.parametrize("text", ["val.source", "test.target"])
+def test_nothing_is_measured_on_blank_lines_alone(tmp_path, text):
+    corpus = ParallelText(**write_text(tmp_path / "text", **{text.replace(".", "_"): ["", " ", "\t"]}))
+    with pytest.raises(UserError, match=rf"{text}: every line is blank; give a file with sentences"):
+        module(tmp_path, corpus=corpus)
+
+
 def test_unequal_files_are_found_though_each_is_cached(tmp_path):
     module(tmp_path)
     paths = write_text(tmp_path / "text")

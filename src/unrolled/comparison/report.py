@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import inf
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from unrolled.comparison.groups import BLEU, MEASURES, WORD_ERROR_RATE, Comparis
 from unrolled.comparison.tables import Differences, Pairs, Rows
 from unrolled.comparison.translated import Translated
 from unrolled.comparison.translations import SCORES
-from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
+from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check, shown
 from unrolled.figures.formats import save_figure
 from unrolled.files import write_text
 from unrolled.metrics.bands import Band, even_edges
@@ -116,9 +117,8 @@ class Report:
         check("sentences", self.sentences, WHOLE)
         if self.longer_than is not None:
             check("longer_than", self.longer_than, POSITIVE_WHOLE)
-        edges = self.edges
-        if edges is not None and (not isinstance(edges, list) or any(edge not in WHOLE for edge in edges)):
-            raise UserError(f"edges={edges}: give whole numbers of words, such as [0,11,21,31]")
+        if self.edges is not None:
+            check_edges(self.edges)
 
     def write(
         self, folder: Path, comparison: Comparison, translated: Translated | None, notices: Sequence[str]
@@ -255,6 +255,14 @@ class Report:
             blocks += [Heading(f"Sentences where {best.label} is {end}{against}"), Paragraph(text)]
             blocks += map(tables.sentence, chosen)
         return blocks
+
+
+def check_edges(edges: object) -> None:
+    """UserError unless they are lengths, each larger than the one before."""
+    lengths = edges if isinstance(edges, list) and all(edge in WHOLE for edge in edges) else []
+    if lengths and all(low < high for low, high in pairwise(lengths)):
+        return
+    raise UserError(f"edges={shown(edges)}: give whole numbers of words in ascending order, such as [0,11,21,31]")
 
 
 def _figure(path: Path, what: str, bands: Mapping[str, Sequence[Band]], caption: str, score: str) -> list[Block]:

@@ -171,8 +171,9 @@ class DataModule(lightning.LightningDataModule):
                 source = TokenStore.open(self._store_path(files.source, self.source_tokenizer))
                 if len(source) != len(target):
                     raise unequal(files.source, len(source), files.target, len(target))
-            if split != "train" and not self._stream:  # training omits what is longer than max_length
-                for text, side in ((files.source, source), (files.target, target)):
+            for text, side in ((files.source, source), (files.target, target)) if split != "train" else ():
+                check_text(text, side)
+                if not self._stream:  # training omits what is longer than max_length
                     check_lengths(text, side)
             self._stores[split] = source, target
             self._lines[split] = np.arange(len(target))
@@ -280,6 +281,12 @@ class DataModule(lightning.LightningDataModule):
     def fingerprint(self) -> dict[str, str]:
         """SHA-256 of all text files and tokenizers."""
         return self.text.fingerprint() | fingerprint(self.source_tokenizer, self.target_tokenizer)
+
+
+def check_text(text: Path | None, ids: TokenStore | None) -> None:
+    """UserError: no line of ``text`` has a token, so nothing could be measured on it."""
+    if ids is not None and ids.lengths.max(initial=0) == 0:
+        raise UserError(f"{text}: every line is blank; give a file with sentences")
 
 
 def check_lengths(text: Path | None, ids: TokenStore | None) -> None:
