@@ -175,3 +175,13 @@ def test_options_that_do_not_fit_are_told_before_text_is_prepared(options, said,
     assert done.status == 2
     assert said in done.stderr
     assert not (texts / "cache" / "tokenizers").exists()
+
+
+@pytest.mark.parametrize("options", [["seed=x"], ["optimizer=none"], ["data=parallel_text"]], ids=" ".join)
+def test_a_training_that_is_refused_leaves_no_folder(options, texts):
+    call_script("train.py", *options, "logger=csv", "hydra.run.dir=runs/run", cwd=texts)
+    assert not (texts / "runs").exists()
+    (texts / "runs").mkdir()
+    (texts / "runs" / "mine.txt").write_text("kept")
+    call_script("train.py", *options, "logger=csv", "hydra.run.dir=runs", cwd=texts)
+    assert (texts / "runs" / "mine.txt").exists()

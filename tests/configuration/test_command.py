@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from unrolled.configuration.command import command
+from unrolled.configuration.command import command, remove_if_empty
 from unrolled.configuration.jobs import RESOLVED
 from unrolled.errors import UserError
 
@@ -50,6 +50,21 @@ def test_every_command_keeps_freed_memory_for_its_next_batch(ended, monkeypatch)
 
 def test_a_mistake_is_one_line_with_the_script_s_name(ended):
     assert ended(fails(UserError("seed=x: give a number"))) == (2, "train.py: seed=x: give a number\n")
+
+
+def test_only_empty_folders_are_removed_and_never_the_current_one(tmp_path, monkeypatch):
+    run = tmp_path / "outputs" / "run"
+    run.mkdir(parents=True)
+    monkeypatch.chdir(run)
+    remove_if_empty(run)
+    assert run.exists()
+    monkeypatch.chdir(tmp_path)
+    (run / "config.yaml").write_text("seed: 1")
+    remove_if_empty(run)
+    assert (run / "config.yaml").exists()
+    (run / "config.yaml").unlink()
+    remove_if_empty(run)
+    assert not run.parent.exists()
 
 
 def test_an_interruption_is_130(ended):

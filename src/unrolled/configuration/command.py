@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -59,9 +59,14 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
 
     def decorate(task: Callable[[DictConfig], Any]) -> Callable[[], None]:
         def carry_out(config: DictConfig) -> Any:
-            check_choices(config)
-            check_options(config, name)
-            return task(_trusting(config))
+            try:
+                check_choices(config)
+                check_options(config, name)
+                return task(_trusting(config))
+            except Exception as problem:
+                if users_mistake(problem) is not None:
+                    remove_if_empty(Path(HydraConfig.get().runtime.output_dir))  # which Hydra has made for it
+                raise
 
         @functools.wraps(task)
         def job(config: DictConfig) -> Any:
@@ -111,6 +116,14 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
         return main
 
     return decorate
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Remove ``folder``, and then the one that it is in, each only if it is empty and not the current one."""
+    for path in (folder, folder.parent):
+        if not Path.cwd().is_relative_to(path):
+            with suppress(OSError):
+                path.rmdir()
 
 
 def _open_streams() -> None:

@@ -115,10 +115,10 @@ def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resum
 def _in_processes(train: Train, config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
     """What ``train`` returns, in this process or in several that this one starts and waits for."""
     if not is_child():
-        if is_first():
-            begin(folder, to_yaml(config), resume=resume)
         ranks = processes(**{name: config.trainer.get(name, "auto") for name in ("accelerator", "devices", "strategy")})
         check_training(config, ranks)
+        if is_first():
+            begin(folder, to_yaml(config), resume=resume)
         if ranks > 1 and not started_from_outside():
             run_ranks("unrolled.commands.train", rank_environment(folder, resume=resume), ranks)
             return read_results(folder)
