@@ -109,6 +109,7 @@ def test_a_run_that_diverged_is_returned_and_says_so(train_here, pairs, caplog):
         ([], {"optimizr": "adam"}, "optimizr: there is no such option"),
         (["model=cgru,bahdanau"], {}, "one value at a time"),
         (["data=reorder"], {"data": [("a", "b")] * 9}, "give one of them"),
+        ([None], {"data": [("a", "b")] * 9}, "None: an option is text such as"),
         ([], {"data": ["a", "b", "c", "d"]}, "needs parallel text"),
         ([], {"resume": "nowhere"}, "nowhere"),
         ([], {"resume": "nowhere", "data": ["a"]}, "omit data"),

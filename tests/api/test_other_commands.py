@@ -48,6 +48,8 @@ def test_lists_are_rescored_tuned_and_chosen_as_by_the_command(trained, language
         (lambda run: unrolled.rescore(run.translate(["a"], nbest=1), {}).tune(["A"], restart=3), "restart"),
         (lambda run: unrolled.align(["a"], ["A", "B"]), "1 sources and 2 targets"),
         (lambda run: unrolled.align(["a"], ["A"], iteration=3), "did you mean iterations"),
+        (lambda run: unrolled.align(["a"], [2]), r"targets=\[2\]: give a list of sentences"),
+        (lambda run: unrolled.align("a", ["A"]), "sources='a': give a list of sentences"),
         (lambda run: unrolled.look([]), "name at least one"),
         (lambda run: unrolled.interpolate([run], ["a"]), "name language models"),
         (lambda run: run.average("worst"), "which=worst"),

@@ -106,6 +106,13 @@ def test_a_configuration_holds_text_numbers_and_lists_only(value, tmp_path):
         read_config(str(tmp_path))
 
 
+@pytest.mark.parametrize("text", ["", "# nothing\n", "{}"])
+def test_an_emptied_configuration_is_no_run_s(text, tmp_path):
+    (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(UserError, match=r"config\.yaml: this is no configuration of a run: it is empty; restore"):
+        read_config(str(tmp_path))
+
+
 def test_a_configuration_that_is_read_again_is_as_in_its_file(tmp_path):
     (tmp_path / "config.yaml").write_text("a: {b: 1}\nc: [1, 2]\n", encoding="utf-8")
     first = read_config(str(tmp_path))

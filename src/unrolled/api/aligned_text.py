@@ -20,6 +20,9 @@ def align(sources: Sequence[str], targets: Sequence[str], **options: Any) -> lis
     for name in options:
         if name not in OPTIONS:
             raise UserError(f"{name}: there is no such option{nearest(name, OPTIONS)}")
+    for side, sentences in (("sources", sources), ("targets", targets)):
+        if isinstance(sentences, str) or not all(isinstance(sentence, str) for sentence in sentences):
+            raise UserError(f"{side}={sentences!r:.60}: give a list of sentences")
     if len(sources) != len(targets):
         raise UserError(f"{len(sources)} sources and {len(targets)} targets: give a target for each source")
     return Aligner(**options).align(sources, targets)

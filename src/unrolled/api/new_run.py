@@ -13,7 +13,7 @@ from unrolled.api.loading import load
 from unrolled.api.trained_run import TrainedRun, folder_of
 from unrolled.api.training_job import train_in
 from unrolled.api.undisturbed import undisturbed
-from unrolled.configuration.composition import composing, one_line, options_of
+from unrolled.configuration.composition import check_texts, composing, one_line, options_of
 from unrolled.configuration.launch import carry_out
 from unrolled.configuration.slots import trusting
 from unrolled.configuration.values import resolved
@@ -45,6 +45,7 @@ def train(
     error, or a bar on a terminal. UserError: a mistake in any of these. KeyboardInterrupt: the run is saved, and resume
     continues it.
     """
+    check_texts(options)
     given = [*options, *options_of(more)]
     for name, value in (("resume", resume), ("reproduce", reproduce)):
         if value is not None:

@@ -13,11 +13,12 @@ from unrolled.errors import UserError, shown
 NEEDED = ("speed", "validation_in_checkpoint", "checkpoint")
 """Callbacks that results.json is made from."""
 ABSENT = object()
+WEIGHT = "search.language_model_weight"
 HALF_WEIGHTS = {"bf16-true": "bf16-mixed", "16-true": "16-mixed"}
 
 
 def check_choices(config: DictConfig) -> None:
-    """UserError if ``+name=`` added an option that nothing reads, or a plain value replaced a group's choice."""
+    """UserError: an option that nothing reads, perhaps added by ``+name=``; a value in place of a group's choice."""
     hydra = HydraConfig.get()
     for override in hydra.overrides.task:
         name = override.partition("=")[0]
@@ -26,6 +27,8 @@ def check_choices(config: DictConfig) -> None:
             raise UserError("+" + no_such_option(name.lstrip("+"), known))
         if name.startswith("+"):
             _check_added(name.lstrip("+"), config)
+        if name == WEIGHT and OmegaConf.select(config, "search.language_model") is None:
+            raise UserError(f"{override}: nothing uses this weight: give search.language_model=RUN too, or omit it")
     warn_of_same_names(hydra.runtime.choices)
     for group, choice in hydra.runtime.choices.items():
         path = str(group).replace("/", ".")

@@ -55,6 +55,13 @@ def _written(value: Any) -> str:
     )
 
 
+def check_texts(options: Sequence[object]) -> None:
+    """UserError: an option that is not text."""
+    for option in options:
+        if not isinstance(option, str):
+            raise UserError(f"{option!r:.80}: an option is text such as 'model=cgru'")
+
+
 def known(options: Sequence[str], names: Sequence[str], where: str) -> list[str]:
     """The ``options``. UserError: an option whose first word is not among ``names``, and so has no effect there."""
     for option in options:
@@ -86,9 +93,7 @@ def composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
 
     UserError: an option that does not exist, or that has no such value.
     """
-    for option in options:
-        if not isinstance(option, str):
-            raise UserError(f"{option!r:.80}: an option is text such as 'model=cgru'")
+    check_texts(options)
     with _hydra:
         yield from _composing(command, options)
 

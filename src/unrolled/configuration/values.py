@@ -87,6 +87,8 @@ def _read(run: str | None) -> tuple[str, dict[str, Any]]:
         config = deepcopy(_plain(text))
         if not isinstance(config, dict):
             raise UserError(f"{damaged}, but a {type(config).__name__}; restore the run's own file")
+        if not config:
+            raise UserError(f"{damaged}: it is empty; restore the run's own file")
         config = brought_up_to_date(config)
         check_plain(config, str(path))
     except (YAMLError, OmegaConfBaseException, ValueError, RecursionError, AssertionError) as problem:
