@@ -226,6 +226,8 @@ def test_where_a_run_has_learnt_nothing_there_is_neither_bold_nor_p(runs, data, 
     page = (runs / "comparison" / "comparison.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if line.startswith("| dot |"))
     assert "**" not in row  # though no other run has taken less memory
+    assert "over seeds and sentences\n" in done.stdout
+    assert "\ncoverage " not in done.stdout.split("over seeds and sentences\n")[1]
 
 
 def test_p_values_are_of_seeds_that_both_have(runs, data, tmp_path, caplog):
@@ -237,6 +239,11 @@ def test_p_values_are_of_seeds_that_both_have(runs, data, tmp_path, caplog):
     assert tests == [["gru_att", "1"], ["gru_att", "2"]]
     assert cells(done.stdout)[1]["dot"]["p (bootstrap)"] == "–"
     assert "dot: no p-value, as it has no run with a seed of bahdanau (1, 2, 3)" in caplog.text
+    write_translator(runs, "dot", 8, 0.25, data)  # two runs, with other seeds: a test over seeds needs no common ones
+    printed = compare(tmp_path, "baseline={attention: bahdanau}", "longer_than=5").stdout
+    over_seeds, gains = printed.split("over seeds and sentences")[1].split("gain over bahdanau by source length")
+    assert [line.split()[0] for line in over_seeds.strip().splitlines()[1:]] == ["gru_att", "dot"]
+    assert "\ndot " in gains
 
 
 def test_translations_that_are_not_as_many_as_references_are_not_scored(runs, tmp_path, caplog):

@@ -15,3 +15,13 @@ def test_a_search_that_does_not_draw_is_refused(language_model, tmp_path):
     done = call_script("sample.py", f"run={language_model}", "search=beam", cwd=tmp_path)
     assert (done.status, done.stdout) == (2, "")
     assert "search=sampling" in done.stderr
+
+
+def test_several_models_are_sampled_from_as_a_mixture(language_model, tmp_path):
+    run = f"run=[{language_model},{language_model}]"
+    options = ["number=4", "max_length=5"]
+    alone = call_script("sample.py", f"run={language_model}", *options, cwd=tmp_path)
+    done = call_script("sample.py", run, *options, cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    assert "give mixture=..., 2 weights, or one run" in done.stderr
+    assert call_script("sample.py", run, "mixture=[0.3,0.7]", *options, cwd=tmp_path).stdout == alone.stdout

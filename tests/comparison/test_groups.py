@@ -22,6 +22,21 @@ def titles(runs):
 # Options
 
 
+def test_a_folder_with_an_equals_sign_in_its_name_may_be_the_baseline():
+    runs = [run("sweep/lr=0.1", **{"optimizer.lr": 0.1}), run("sweep/lr=0.2", **{"optimizer.lr": 0.2})]
+    assert compare(runs, "sweep/lr=0.2").baseline.runs == [runs[1]]
+    assert compare(runs, "optimizer.lr=0.1").baseline.runs == [runs[0]]
+
+
+@pytest.mark.parametrize("split", ["test", "train", "val"])
+def test_a_text_that_changed_sets_runs_apart(split):
+    runs = [
+        run("a", sha256=TEXTS | {f"{split}.target": "5" * 64}),
+        run("b", sha256=TEXTS | {f"{split}.target": "6" * 64}),
+    ]
+    assert len(compare(runs).groups) == 2
+
+
 def test_the_seed_and_what_comes_from_it_vary_nothing():
     names = ["seed", "data.module.seed", "name", "logger", "logger.group", "cache", "sweep.dir"]
     assert titles([run(**dict.fromkeys(names, number)) for number in (1, 2)]) == []

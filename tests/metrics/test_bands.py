@@ -171,6 +171,7 @@ def test_exact_match_is_the_share_of_lines_that_are_right():
         (0.0, 1e-9, "0"),
         (1e-9, 0.1, "0–0.1"),
         (0.5, math.inf, "≥ 0.5"),
+        (1e-9, math.inf, "> 0"),
     ],
 )
 def test_intervals_read_well(low, high, shown):

@@ -38,6 +38,11 @@ def experiment(rng, runs, sentences, *, seeds, of_system, own, effect=0.0):
     return difference(*groups, sentences=sentences)
 
 
+def test_where_nothing_varies_nothing_is_known_of_other_seeds():
+    none, all_right = np.zeros(2), np.full(2, 100.0)
+    assert difference(none, np.zeros((2, 9)), all_right, np.full((2, 9), 100.0), sentences=20) is None
+
+
 @pytest.mark.parametrize(
     ("runs", "effects"),
     [

@@ -78,6 +78,17 @@ def test_what_is_written_is_read_again(estimator, order, tmp_path):
     torch.testing.assert_close(read.log_backoffs, model.log_backoffs, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("words", [["<UNK>", "a", "b", "c"], ["a", "b", "c", "<UNK>"]])
+def test_a_word_spelt_like_the_unknown_one_is_another_word(words, tmp_path):
+    tokenizer = WordTokenizer(words)
+    model = NgramLanguageModel(vocabulary=tokenizer.size, order=2, estimator=AddAlpha(alpha=0.1))
+    model.fit(torch.tensor([1, 4, 5, 3, 7, 2, 1, 7, 4, 2]))
+    (tmp_path / "model.arpa").write_text(written(model, tokenizer), encoding="utf-8")
+    read, read_words = load_arpa(tmp_path / "model.arpa")
+    assert read_words.sha256 == tokenizer.sha256
+    torch.testing.assert_close(read.log_probs, model.log_probs, rtol=0, atol=1e-6)
+
+
 def test_the_file_says_what_it_has_and_has_no_padding():
     model, tokenizer = fitted(KneserNey(discounts=None), 2)
     lines = written(model, tokenizer).splitlines()
@@ -124,6 +135,9 @@ def test_kenlm_finds_the_same_probabilities(tmp_path):
         ("\\end\\\n", "", ["too early"]),
         ("ngram 2=3", "ngram 3=3", ["arpa:4", "length 2"]),
         ("ngram 2=3", "ngram 2=4", ["3 2-grams", "says 4"]),
+        ("ngram 2=3", "ngram 2=" + "9" * 5000, ["arpa:4", "should be"]),
+        ("-0.5\tdog\t-0.5", "-0.5\tdog\tinf", ["arpa:11", "infinite"]),
+        ("-0.5\tdog\t-0.5", "-0.5\tdog\t1e39", ["arpa:11", "infinite"]),
         ("\\1-grams:", "\\one-grams:", ["arpa:7", "one-grams"]),
         ("see the\t", "see the dog\t", ["arpa:16", "is no 2-gram"]),
         ("-0.2\tsee the", "-0.2\tsee thee", ["arpa:16", "'thee' is no 1-gram"]),

@@ -16,7 +16,7 @@ from unrolled.errors import UserError
 from unrolled.text.lines import read_lines
 from unrolled.text.tokens import split_words
 
-HEAD = re.compile(r"# Sentence pair \((\d+)\) ")
+HEAD = re.compile(r"# Sentence pair \((\d{1,18})\) ")
 WORD = re.compile(r"([^ \t\r\f\v]+) \(\{ ((?:\d+ )*)\}\)(?: |$)")
 
 

@@ -71,7 +71,10 @@ class LanguageModelRun(TrainedRun):
 
     def samples(self, settings: DictConfig) -> Iterator[str]:
         """``settings.number`` sentences, drawn ``settings.batch`` at a time. ``settings``: as sample.py has them."""
-        model = self.models[0]
+        model, *others = self.models
+        if others:
+            weights = f"mixture=..., {len(others) + 1} weights"
+            raise UserError(f"run=[...]: sentences are drawn from one model: give {weights}, or one run")
         with one_line(), self._trusting():
             sampling = build_search(settings, model.tokenizer)
         if not isinstance(sampling, Sampling):

@@ -27,6 +27,8 @@ from unrolled.ngram.arpa import save_arpa
 def main(config: DictConfig) -> None:
     if (config.run is None) == (config.file is None):
         raise UserError("give run=RUN to write its ARPA file to standard output, or file=FILE to=DIR to read one")
+    if config.run is not None and config.to is not None:
+        raise UserError(f"to={config.to}: run=RUN writes its ARPA file to standard output: omit it, and add > FILE")
     if config.run is not None:
         save_arpa(*load_ngrams(config.run), sys.stdout)
         return

@@ -167,10 +167,11 @@ def _label(options: Sequence[str], values: Sequence[str], seeds: Mapping[Any, Ru
 
 def _baseline(groups: Sequence[Group], wanted: str | Mapping[str, Any]) -> Group:
     """The group that ``wanted`` names: a run's folder, 'attention=bahdanau,model=cgru' or a mapping of the same."""
-    if isinstance(wanted, str) and "=" not in wanted:
+    if isinstance(wanted, str):
         matching = [group for group in groups if any(_same(run.folder, wanted) for run in group.runs)]
         if matching:
             return matching[0]
+    if isinstance(wanted, str) and "=" not in wanted:
         raise UserError(
             f"baseline={wanted} is not one of the completed runs; name one, or give options, as in {groups[0].named()}"
         )

@@ -5,14 +5,13 @@ import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
 from unrolled.comparison import tables
 from unrolled.comparison.budgets import equal_budgets
 from unrolled.comparison.document import Block, Heading, Paragraph, Picture, Table, fragment, html, markdown
-from unrolled.comparison.groups import BLEU, MEASURES, WORD_ERROR_RATE, Comparison, Group, Measure
+from unrolled.comparison.groups import BLEU, MEASURES, Comparison, Group
 from unrolled.comparison.tables import Differences, Pairs, Rows
 from unrolled.comparison.translated import Translated
 from unrolled.comparison.translations import SCORES
@@ -143,7 +142,7 @@ class Report:
             blocks += [Heading(f"Each run against {comparison.baseline.label}"), tables.tests(pairs)]
             shown += f"\nagainst {comparison.baseline.label}\n" + as_text(tables.tests(pairs))
             write_text(folder / "significance.csv", tables.comma_separated(tables.test_rows(pairs)))
-        compared = self._differences(comparison, translated, pairs)
+        compared = self._differences(comparison, translated)
         if compared and comparison.baseline is not None and translated is not None:
             over_seeds = tables.differences(compared, comparison.groups, translated.score.title)
             label = comparison.baseline.label
@@ -152,7 +151,7 @@ class Report:
                 Paragraph(OVER_SEEDS.format(score=translated.score.title, baseline=label, bootstrap=self.bootstrap))
             ]
             shown += f"\nagainst {label}, over seeds and sentences\n" + as_text(over_seeds)
-        by_side = self._interactions(comparison, translated, pairs)
+        by_side = self._interactions(comparison, translated)
         if by_side and comparison.baseline is not None and translated is not None:
             label, (unit, _) = comparison.baseline.label, translated.lengths
             sides = f"up to {self.longer_than} {unit}", "longer sources"
@@ -197,26 +196,32 @@ class Report:
         untested = _untested(comparison.groups, baseline)
         return {label: of_seeds for label, of_seeds in pairs.items() if label not in untested}
 
-    def _differences(self, comparison: Comparison, translated: Translated | None, pairs: Pairs) -> Differences:
-        """The differences of the groups that were tested."""
-        if comparison.baseline is None or translated is None or not pairs:
+    def _differences(self, comparison: Comparison, translated: Translated | None) -> Differences:
+        """The differences of the groups that can be tested over seeds."""
+        baseline = comparison.baseline
+        if baseline is None or translated is None or baseline not in translated.groups:
             return {}
-        compared = translated.differences(comparison.baseline, samples=self.bootstrap)
-        return {label: difference for label, difference in compared.items() if label in pairs}
+        compared = translated.differences(baseline, samples=self.bootstrap)
+        stuck = _stuck(comparison.groups, baseline)
+        return {label: difference for label, difference in compared.items() if label not in stuck}
 
-    def _interactions(
-        self, comparison: Comparison, translated: Translated | None, pairs: Pairs
-    ) -> dict[str, Interaction]:
-        """The interactions of the groups that were tested."""
-        if self.longer_than is None or comparison.baseline is None or translated is None or not pairs:
+    def _interactions(self, comparison: Comparison, translated: Translated | None) -> dict[str, Interaction]:
+        """The interactions of the same groups, and of those of a single run."""
+        baseline = comparison.baseline
+        if self.longer_than is None or baseline is None or translated is None or baseline not in translated.groups:
             return {}
-        by_label = translated.interactions(comparison.baseline, longer_than=self.longer_than, samples=self.bootstrap)
-        return {label: bands for label, bands in by_label.items() if label in pairs}
+        by_label = translated.interactions(baseline, longer_than=self.longer_than, samples=self.bootstrap)
+        stuck = _stuck(comparison.groups, baseline)
+        return {label: bands for label, bands in by_label.items() if label not in stuck}
 
     def unanswered(self, comparison: Comparison, translated: Translated | None) -> list[str]:
         """Why ``longer_than`` gives no table, if it is set and the reader could mend that."""
-        if self.longer_than is None or translated is None:
+        if self.longer_than is None:
             return []
+        if translated is None:
+            return [
+                f"longer_than={self.longer_than}: no gains, as no translations of these runs can be compared"
+            ]
         if comparison.baseline is None:
             return [f"longer_than={self.longer_than}: gains are over a baseline; name one with baseline=..."]
         unit, lengths = translated.lengths
@@ -244,8 +249,7 @@ class Report:
         candidates = [group for group in translated.groups if group is not baseline]
         if number == 0 or not candidates:
             return []
-        measure = BLEU if isinstance(translated.score, Bleu) else WORD_ERROR_RATE
-        best = max(candidates, key=lambda group: _mean(group, measure))
+        best = max(candidates, key=translated.mean)
         ranked = translated.sentences(best, baseline)
         against = "" if baseline is None else f" against {baseline.label}"
         order = "" if baseline is None else f", minus that of {baseline.label}"
@@ -274,12 +278,6 @@ def _figure(path: Path, what: str, bands: Mapping[str, Sequence[Band]], caption:
     return [Heading(f"{score} by {what.partition(' (')[0]}"), Picture(path, caption), tables.by_number(bands, what)]
 
 
-def _mean(group: Group, measure: Measure) -> float:
-    """The higher, the better."""
-    spread = group.spread(measure.name)
-    return -inf if spread is None else measure.better * spread.mean
-
-
 def as_text(shown: Table) -> str:
     """A table for the terminal."""
     bold = {(row + 1, column) for row, column in shown.bold} if _is_terminal() else ()
@@ -296,7 +294,11 @@ def notices(comparison: Comparison) -> list[str]:
     lines += [f"{run.folder}: {NOTHING}" for group in comparison.groups for run in group.stuck()]
     if comparison.baseline is not None:
         lines += _unpaired(comparison.groups, comparison.baseline)
-        lines += _untested(comparison.groups, comparison.baseline).values()
+        untested = _untested(comparison.groups, comparison.baseline)
+        lines += untested.values()
+        several = {group.label for group in comparison.groups if len(group.runs) > 1}
+        stuck = _stuck(comparison.groups, comparison.baseline).items()
+        lines += [line for label, line in stuck if label in several and label not in untested]
     for measure in MEASURES:
         for group in comparison.groups:
             without = [run for run in group.runs if run.results.get(measure.name) is None]
@@ -333,6 +335,16 @@ def _untested(groups: Sequence[Group], baseline: Group) -> dict[str, str]:
             seeds = ", ".join(map(str, stuck))
             lines[group.label] = f"{group.label}: no p-value, as with seed {seeds} one of the pair has learnt nothing"
     return lines
+
+
+def _stuck(groups: Sequence[Group], baseline: Group) -> dict[str, str]:
+    """By label, a line for each group that is not tested over seeds, as one of its runs or the baseline's is stuck."""
+    why = f"not tested over seeds, as one of its runs or of {baseline.label}'s has learnt nothing"
+    return {
+        group.label: f"{group.label}: {why}"
+        for group in groups
+        if group is not baseline and (group.stuck() or baseline.stuck())
+    }
 
 
 def comparison_folder(runs: Sequence[Run]) -> Path:

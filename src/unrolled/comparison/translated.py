@@ -52,6 +52,10 @@ class Translated:
         """The unit, words or letters, and the length of each source."""
         return source_lengths(self.sources)
 
+    def mean(self, group: Group) -> float:
+        """The mean score over the runs of a group."""
+        return fmean(self.score.of_sums(run.sum(axis=0)) for run in self._statistics(group))
+
     def of(self, group: Group) -> list[Sequence[str]]:
         """The translations of a group, one list per run."""
         return [self.hypotheses[run.folder] for run in group.runs]

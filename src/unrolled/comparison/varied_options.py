@@ -63,10 +63,10 @@ def varied(runs: Sequence[Run]) -> list[str]:
     """The options in which ``runs`` differ, except the seed, choices first.
 
     An option is dropped if its values are a function of those already kept that may explain it, see `_may_explain`. A
-    test or training text that changed although no option did counts as an option.
+    test, training or validation text that changed although no option did counts as an option.
     """
     options = dict.fromkeys(name for run in runs for name in run.options if not _ignored(name))
-    options |= dict.fromkeys(f"{TEXT}{split}" for split in ("test", "train"))
+    options |= dict.fromkeys(f"{TEXT}{split}" for split in ("test", "train", "val"))
     columns = {name: tuple(identity(run, name) for run in runs) for name in options}
     columns = {name: column for name, column in columns.items() if len(set(column)) > 1}
     named = frozenset[str]().union(*(run.named or () for run in runs))

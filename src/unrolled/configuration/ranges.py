@@ -33,16 +33,39 @@ class Name:
         return "a name"
 
 
-class PathOrPaths:
-    """A path, or several; null where none is needed. What Hydra reads as a number or a switch is not a path."""
+@dataclass(frozen=True)
+class Paths:
+    """A path, perhaps ``several``; null where none is needed. What Hydra reads as a number is not a path."""
+
+    several: bool = False
 
     def __contains__(self, value: object) -> bool:
-        if isinstance(value, ListConfig):
-            return all(path is None or path in self for path in value._iter_ex(resolve=False))
+        if self.several and isinstance(value, ListConfig):
+            return all(path is None or isinstance(path, str) for path in value._iter_ex(resolve=False))
         return value is None or isinstance(value, str)
 
     def __str__(self) -> str:
         return "a path; if the file's name is a number, ./3"
+
+
+class OptionName:
+    """The name of an option, or null."""
+
+    def __contains__(self, value: object) -> bool:
+        return value is None or isinstance(value, str)
+
+    def __str__(self) -> str:
+        return "the name of an option, such as data.language"
+
+
+class ByName:
+    """Values by their names; null where none are needed."""
+
+    def __contains__(self, value: object) -> bool:
+        return value is None or (isinstance(value, DictConfig) and all(isinstance(name, str) for name in value))
+
+    def __str__(self) -> str:
+        return "names with their values: '{name: value}'"
 
 
 @dataclass(frozen=True)
@@ -135,7 +158,8 @@ LIMIT = Numbers(least=1, whole=True, also=(-1, None))  # -1 and null: none
 SEED = Numbers(least=0, most=2**32 - 1, whole=True)
 RESAMPLES = Numbers(least=1, most=10**6, whole=True)
 NULL_OR_WHOLE = replace(POSITIVE_WHOLE, also=(None,))
-PATHS = PathOrPaths()
+PATH, PATHS = Paths(), Paths(several=True)
+BY_NAME = ByName()
 MODE = OneOf(("min", "max"))
 
 OPTIONS: dict[str, Allowed] = {
@@ -210,15 +234,16 @@ OPTIONS: dict[str, Allowed] = {
     "data.stream_steps": COUNT,
     "data.alignment_base": Numbers(least=0, most=1, whole=True),
     "data.bleu_lowercase": FLAG,
+    "data.bleu_tokenize": Name(),
     "data.source_language": Name(),
     "data.target_language": Name(),
     "data.root": Name(),
     "data.train": PATHS,
     "data.val": PATHS,
     "data.test": PATHS,
-    "data.train_alignment": PATHS,
-    "data.val_alignment": PATHS,
-    "data.test_alignment": PATHS,
+    "data.train_alignment": PATH,
+    "data.val_alignment": PATH,
+    "data.test_alignment": PATH,
     "tokenizer.size": replace(COUNT, also=(None,)),
     "tokenizer.min_count": COUNT,
     "tokenizer.joint": FLAG,
@@ -248,8 +273,8 @@ OPTIONS: dict[str, Allowed] = {
         1, "callbacks.kept.best and callbacks.kept.last keep the weights of several validations, for average.py"
     ),
     "callbacks.checkpoint.enable_version_counter": FLAG,
-    "callbacks.checkpoint.dirpath": PATHS,
-    "callbacks.checkpoint.filename": PATHS,
+    "callbacks.checkpoint.dirpath": PATH,
+    "callbacks.checkpoint.filename": PATH,
     "callbacks.checkpoint.mode": MODE,
     "callbacks.diverged.limit": Numbers(above=1),
     "callbacks.early_stopping.patience": WHOLE,
@@ -287,26 +312,32 @@ OPTIONS: dict[str, Allowed] = {
     "search.min_length_ratio": Numbers(least=0, most=10**6),
     "search.seed": SEED,
     # other commands
-    "output": PATHS,
-    "source": PATHS,
-    "target": PATHS,
-    "alignments": PATHS,
-    "translate weights": PATHS,
-    "score weights": PATHS,
-    "gold": PATHS,
-    "forward": PATHS,
-    "backward": PATHS,
-    "rescore nbest": PATHS,
-    "reference": PATHS,
-    "file": PATHS,
-    "from": PATHS,
-    "to": PATHS,
-    "source_dictionary": PATHS,
-    "target_dictionary": PATHS,
-    "source_codes": PATHS,
-    "target_codes": PATHS,
+    "output": PATH,
+    "source": PATH,
+    "target": PATH,
+    "alignments": PATH,
+    "translate weights": PATH,
+    "score weights": PATH,
+    "gold": PATH,
+    "forward": PATH,
+    "backward": PATH,
+    "rescore nbest": PATH,
+    "reference": PATH,
+    "file": PATH,
+    "from": PATH,
+    "to": PATH,
+    "source_dictionary": PATH,
+    "target_dictionary": PATH,
+    "source_codes": PATH,
+    "target_codes": PATH,
     "val": PATHS,
     "test": PATHS,
+    "interpolate val": PATH,
+    "interpolate test": PATH,
+    "rescore weights": BY_NAME,
+    "scorers": BY_NAME,
+    "over": OptionName(),
+    "bleu_tokenize": Name(),
     "max_tokens": COUNT,
     "max_length": COUNT,
     "lines": COUNT,

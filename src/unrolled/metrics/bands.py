@@ -41,7 +41,7 @@ class Band(NamedTuple):
             return f"{self.low}–{self.high - 1}" if self.high - 1 > self.low else f"{self.low}"
         low, high = (f"{round(end, 3):g}" for end in (self.low, self.high))
         if math.isinf(self.high):
-            return f"≥ {low}"
+            return f"> {low}" if 0 < self.low <= TINY else f"≥ {low}"
         return f"{low}–{high}" if low != high else low
 
 

@@ -57,7 +57,8 @@ def scores_of_runs(
 def difference(
     baseline: Scores, baseline_resampled: Scores, system: Scores, system_resampled: Scores, *, sentences: int
 ) -> SystemDifference | None:
-    """From the score of each run ``(R,)``, and its scores on resampled sentences ``(R, B)``; None for a single run.
+    """From the score of each run ``(R,)``, and its scores on resampled sentences ``(R, B)``; None for a single run, and
+    if nothing varies.
 
     A run's score is that of its system, plus the effect of its seed, plus the effects of these sentences on the system
     and on the run. So the mean difference has the variance
@@ -81,8 +82,8 @@ def difference(
     both = float(sum(moved)) / degrees * (1 / ours + 1 / theirs)
     of_systems = max(0.0, of_sentences - both)
     variance = of_runs + of_systems
-    if variance == 0:
-        return SystemDifference(mean, mean, mean, float(mean == 0), 0.0)
+    if variance == 0:  # of all-or-nothing scores, for instance: nothing is known of other seeds
+        return None
     freedom = variance**2 / (of_runs**2 / degrees + of_systems**2 / max(1, sentences - 1))
     error = math.sqrt(variance)
     reach = quantile(1 - LEVEL / 2, freedom)

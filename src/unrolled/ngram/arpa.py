@@ -11,7 +11,7 @@ A probability of 0 is written as -99. M n-grams of one length k, V vocabulary.
 import math
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO
 
@@ -86,7 +86,7 @@ def read_arpa(path: str | Path) -> Arpa:
     reader = _Reader(path)
     sizes = reader.header()
     lengths = [reader.section(length, size, longest=len(sizes)) for length, size in enumerate(sizes, start=1)]
-    words = list(reader.ids)[len(NAMES) :]
+    words = reader.words
     return Arpa(words, [_all_words(lengths[0], len(SPECIALS) + len(words)), *lengths[1:]])
 
 
@@ -97,6 +97,7 @@ class _Reader:
         self.path = path
         self.number = 0
         self.ids = dict(NAMES)
+        self.words: list[str] = []
         self._lines = read_lines(path)
 
     def header(self) -> list[int]:
@@ -104,7 +105,7 @@ class _Reader:
         while self._line() != "\\data\\":  # everything before it is a comment
             pass
         sizes: list[int] = []
-        while entry := re.fullmatch(r"ngram\s+(\d+)\s*=\s*(\d+)", line := self._line()):
+        while entry := re.fullmatch(r"ngram\s+(\d{1,9})\s*=\s*(\d{1,18})", line := self._line()):
             if int(entry[1]) != len(sizes) + 1:
                 raise self._mistake(f"{line!r} should be about length {len(sizes) + 1}")
             if len(sizes) == LONGEST:
@@ -127,7 +128,7 @@ class _Reader:
             if length == 1:
                 if words[0] == SPECIALS[PAD]:
                     raise self._mistake(f"{words[0]} is the name of padding here: give this word another name")
-                number = self.ids.setdefault(words[0], len(self.ids) - len(NAMES) + len(SPECIALS))
+                number = self._id(words[0], single)
                 if number in single:
                     raise self._mistake(f"the 1-gram {words[0]!r} occurs twice")
                 single.add(number)
@@ -139,14 +140,23 @@ class _Reader:
                 raise self._mistake(f"the word {problem.args[0]!r} is no 1-gram") from problem
             except ValueError as problem:
                 raise self._mistake(f"{line!r} has something else where a number should be") from problem
-            if not log_probs[-1] <= 0 or math.isnan(weights[-1]):
+            if not log_probs[-1] <= 0:
                 raise self._mistake(f"{line!r} has a probability above 1, or none")
+            if not weights[-1] < math.inf:
+                raise self._mistake(f"{line!r} has a weight for backing off that is infinite, or none")
         if len(log_probs) != size:
             raise self._mistake(f"here end {len(log_probs)} {length}-grams, but the head of the file says {size}")
         rows = Rows(np.array(ids).reshape(-1, length), np.array(log_probs), np.array(weights))
         for logs in rows[1:]:
             logs[logs <= ZERO] = -np.inf
         return rows
+
+    def _id(self, word: str, before: Collection[int]) -> int:
+        """The id of a 1-gram; ``before``: those of earlier ones. After <unk>, <UNK> is a word like any other."""
+        if word not in self.ids or (word == "<UNK>" and self.ids[word] == UNK and UNK in before):
+            self.ids[word] = len(SPECIALS) + len(self.words)
+            self.words.append(word)
+        return self.ids[word]
 
     def _line(self) -> str:
         """The next line that is not blank."""
