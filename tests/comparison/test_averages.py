@@ -4,6 +4,7 @@ import pytest
 from support.handmade_runs import RATES, write_run
 
 from unrolled.comparison.averages import average
+from unrolled.comparison.averages_report import write_averages
 from unrolled.configuration.values import load_runs
 from unrolled.errors import UserError
 
@@ -49,6 +50,38 @@ def test_a_baseline_may_have_a_value_other_than_text(tmp_path):
     runs = [*written(tmp_path / "a", flag=True), *written(tmp_path / "b", flag=False)]
     found = average(runs, "data.language", {"model": "dot", "flag": True})
     assert found.baseline.values == {"model": "dot", "flag": "true"}
+
+
+def test_a_baseline_is_named_by_the_folder_of_a_run(tmp_path):
+    runs = written(tmp_path)
+    found = average(runs, "data.language", str(runs[-1].folder))
+    assert any(runs[-1] in of_set.values() for of_set in found.baseline.runs.values())
+
+
+def test_systems_that_have_learnt_nothing_are_named_and_not_tested(tmp_path):
+    runs = [
+        *written(tmp_path / "a", {key: rate for key, rate in RATES.items() if key[0] == "cgru"}),
+        *written(tmp_path / "b", {("dot", *key[1:]): 1.0 for key in RATES if key[0] == "cgru"}),
+    ]
+    for run in runs:
+        run.results["left_unigram_level"] = run.options["choices.model"] == "cgru"
+    found = average(runs, "data.language", {"model": "cgru"})
+    assert found.tests(lambda folder: None, bootstrap=9, randomization=9) == {}  # nothing is read
+    assert [system.all_stuck(found.names) for system in found.systems] == [False, True]
+    assert sum("has learnt nothing" in line for line in found.without_tests()) == 4
+    page = write_averages(tmp_path / "out", found, {}, []).text
+    assert [line.split()[0] for line in page.splitlines()[1:3]] == ["cgru", "dot"]
+    table = (tmp_path / "out" / "comparison.md").read_text(encoding="utf-8")
+    assert "**" not in next(line for line in table.splitlines() if line.startswith("| dot |"))
+
+
+def test_systems_without_a_common_seed_are_named(tmp_path):
+    rates = {("dot" if seed == 2 else model, language, seed): rate for (model, language, seed), rate in RATES.items()}
+    found = average(written(tmp_path, rates), "data.language", {"model": "cgru"})
+    assert found.without_tests() in ([], ["dot: no p-value, as it has no seed of cgru on every data set"])
+    only = {key: rate for key, rate in rates.items() if key[0] == "cgru" or key[2] == 2}
+    found = average(written(tmp_path / "only", only), "data.language", {"model": "cgru"})
+    assert found.without_tests() == ["dot: no p-value, as it has no seed of cgru on every data set"]
 
 
 NO_SYSTEM = "baseline: 0 of 2 systems fit"

@@ -20,7 +20,7 @@ from unrolled.configuration.build import text_of
 from unrolled.configuration.composition import composed, one_line, options_of
 from unrolled.configuration.slots import trusting
 from unrolled.configuration.values import load_runs, resolved
-from unrolled.errors import POSITIVE_WHOLE, UserError, check
+from unrolled.errors import POSITIVE_WHOLE, UserError, check, shown
 from unrolled.runs.folder import Run as Folder
 
 log = logging.getLogger(__name__)
@@ -111,12 +111,17 @@ def compare_by(options: Mapping[str, Any], *, write: bool) -> ComparedRuns:
 
 
 def _averaged(runs: Sequence[Folder], options: Mapping[str, Any], *, write: bool) -> ComparedRuns:
-    """`compare_by` over several data sets."""
+    """`compare_by` over several data sets. UserError: options for figures that these tables do not have."""
+    for name in ("edges", "longer_than", "score"):
+        if options[name] is not None:
+            raise UserError(
+                f"{name}={shown(options[name])}: tables with over=... do not have this: omit one of the two"
+            )
     samples = {name: options[name] for name in ("bootstrap", "randomization")}
     for name, number in samples.items():
         check(name, number, POSITIVE_WHOLE)
     averages = average(runs, options["over"], options["baseline"])
-    lines, pairs = [*averages.notices], {}
+    lines, pairs = [*averages.notices, *averages.without_tests()], {}
     try:
         pairs = averages.tests(lambda run: text_of(str(run)), **samples)
     except UserError as problem:

@@ -6,7 +6,8 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from unrolled.comparison.groups import MEASURES, Measure, Spread
+from unrolled.comparison.groups import MEASURES, Measure, Spread, same_folder
+from unrolled.comparison.report import NOTHING
 from unrolled.comparison.varied_options import CHOICE, identity, shown, title, value_of, varied
 from unrolled.data.corpus import CorpusText
 from unrolled.errors import UserError, nearest
@@ -32,6 +33,10 @@ class System:
         """The spread of a figure over the seeds of one data set; None where a run has none."""
         return _spread([run.results.get(measure) for run in self.runs.get(name, {}).values()])
 
+    def all_stuck(self, names: Sequence[str]) -> bool:
+        """Whether no run on the data sets ``names`` has learnt anything."""
+        return all(is_stuck(run) for name in names for run in self.runs[name].values())
+
     def seeds(self, names: Sequence[str]) -> list[Any]:
         """The seeds that all data sets ``names`` have."""
         common = set.intersection(*(set(self.runs.get(name, {})) for name in names))
@@ -41,6 +46,11 @@ class System:
         """The mean over the data sets ``names``, each with the same weight, and its spread over common seeds."""
         by_seed = [[self.runs[name][seed].results.get(measure) for name in names] for seed in self.seeds(names)]
         return _spread([None if None in figures else fmean(map(float, figures)) for figures in by_seed])  # type: ignore[arg-type]
+
+
+def is_stuck(run: Run) -> bool:
+    """Whether the run has learnt nothing: it never left the unigram level."""
+    return run.results.get("left_unigram_level") is False
 
 
 def _spread(figures: Sequence[Any]) -> Spread | None:
@@ -80,10 +90,8 @@ class Averages:
             return {}
         by_system: dict[str, dict[Any, dict[str, PairedScores]]] = {}
         for system in self.systems:
-            if system is self.baseline:
-                continue
-            for seed in system.seeds(self.names):
-                if seed not in self.baseline.seeds(self.names):
+            for seed in self._common_seeds(system):
+                if any(is_stuck(either.runs[name][seed]) for either in (system, self.baseline) for name in self.names):
                     continue
                 ours, theirs = (
                     [_errors(either.runs[name][seed], text_of) for name in self.names]
@@ -93,6 +101,23 @@ class Averages:
                     theirs, ours, bootstrap=bootstrap, randomization=randomization
                 )
         return by_system
+
+    def _common_seeds(self, system: System) -> list[Any]:
+        if self.baseline is None or system is self.baseline:
+            return []
+        return [seed for seed in system.seeds(self.names) if seed in self.baseline.seeds(self.names)]
+
+    def without_tests(self) -> list[str]:
+        """Why systems have no p-values: runs that have learnt nothing, no seed in common with the baseline."""
+        runs = [run for system in self.systems for name in self.names for run in system.runs[name].values()]
+        lines = [f"{run.folder}: {NOTHING}" for run in runs if is_stuck(run)]
+        if self.baseline is None:
+            return lines
+        return lines + [
+            f"{system.label}: no p-value, as it has no seed of {self.baseline.label} on every data set"
+            for system in self.systems
+            if system is not self.baseline and not self._common_seeds(system)
+        ]
 
 
 def _errors(run: Run, text_of: Callable[[Path], CorpusText]) -> list[Errors]:
@@ -167,8 +192,15 @@ def _system(others: Sequence[str], sets: Mapping[str, Mapping[Any, Run]]) -> Sys
 
 
 def _baseline(systems: Sequence[System], wanted: str | Mapping[str, Any]) -> System:
+    """The system that ``wanted`` names, as the baseline of groups is named: a run's folder, or options."""
+    if isinstance(wanted, str):
+        for system in systems:
+            if any(same_folder(run.folder, wanted) for of_set in system.runs.values() for run in of_set.values()):
+                return system
     if isinstance(wanted, str):
         wanted = dict(option.strip().split("=", 1) for option in wanted.split(",") if "=" in option)
+    if not isinstance(wanted, Mapping):
+        raise UserError(f"baseline={wanted}: name a run folder, or options such as '{{attention: bahdanau}}'")
     values = {name: shown(value) for name, value in wanted.items()}
     fitting = [system for system in systems if values and values.items() <= system.values.items()]
     if len(fitting) == 1:

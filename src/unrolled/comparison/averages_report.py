@@ -8,7 +8,7 @@ from unrolled.comparison import tables
 from unrolled.comparison.averages import Averages, System
 from unrolled.comparison.document import Block, Heading, Paragraph, Table, fragment, html, markdown
 from unrolled.comparison.groups import Measure, Spread
-from unrolled.comparison.report import TITLE, Written, as_text
+from unrolled.comparison.report import OPTIONAL, TITLE, Written, as_text
 from unrolled.comparison.tables import Pairs, Rows
 from unrolled.comparison.varied_options import ABSENT
 from unrolled.files import write_text
@@ -18,7 +18,7 @@ ABOUT = (
     "seeds ± sample standard deviation (n - 1). Rates in percent. Best in bold."
 )
 P_VALUES = (
-    "p: for the difference of the average from that of {baseline}, two-sided, by paired bootstrap and approximate "
+    "p: for the difference of the average word error rate from that of {baseline}, two-sided, by paired bootstrap and approximate "
     "randomisation of the lines within each test set, each seed against the same seed; with several seeds the largest."
 )
 
@@ -26,7 +26,8 @@ P_VALUES = (
 def write_averages(folder: Path, averages: Averages, pairs: Pairs, notices: Sequence[str]) -> Written:
     """Write the files to ``folder``, with ``notices`` for the reader; returns what is in them."""
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "significance.csv").unlink(missing_ok=True)
+    for name in OPTIONAL:
+        (folder / name).unlink(missing_ok=True)  # from another comparison
     summary = _summary(averages, pairs)
     about = ABOUT.format(count=len(averages.names), over=averages.over)
     blocks: list[Block] = [summary, Paragraph(about)]
@@ -78,7 +79,10 @@ def _by_set(averages: Averages, measure: Measure) -> Table:
 
 
 def _is_best(system: System, averages: Averages, measure: Measure) -> bool:
-    means = [spread.mean for system in averages.systems if (spread := system.average(averages.names, measure.name))]
+    learnt = [system for system in averages.systems if not system.all_stuck(averages.names)]
+    means = [spread.mean for system in learnt if (spread := system.average(averages.names, measure.name))]
+    if system not in learnt:
+        return False
     mine = system.average(averages.names, measure.name)
     best = min(means) if measure.better < 0 else max(means)
     return len(means) > 1 and mine is not None and mine.mean == best

@@ -168,7 +168,7 @@ def _label(options: Sequence[str], values: Sequence[str], seeds: Mapping[Any, Ru
 def _baseline(groups: Sequence[Group], wanted: str | Mapping[str, Any]) -> Group:
     """The group that ``wanted`` names: a run's folder, 'attention=bahdanau,model=cgru' or a mapping of the same."""
     if isinstance(wanted, str):
-        matching = [group for group in groups if any(_same(run.folder, wanted) for run in group.runs)]
+        matching = [group for group in groups if any(same_folder(run.folder, wanted) for run in group.runs)]
         if matching:
             return matching[0]
     if isinstance(wanted, str) and "=" not in wanted:
@@ -190,5 +190,6 @@ def _baseline(groups: Sequence[Group], wanted: str | Mapping[str, Any]) -> Group
     )
 
 
-def _same(folder: Path, name: str) -> bool:
+def same_folder(folder: Path, name: str) -> bool:
+    """Whether the folder has that name, seen from here."""
     return folder.resolve() == Path(name).resolve()

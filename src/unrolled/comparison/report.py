@@ -219,9 +219,7 @@ class Report:
         if self.longer_than is None:
             return []
         if translated is None:
-            return [
-                f"longer_than={self.longer_than}: no gains, as no translations of these runs can be compared"
-            ]
+            return [f"longer_than={self.longer_than}: no gains, as no translations of these runs can be compared"]
         if comparison.baseline is None:
             return [f"longer_than={self.longer_than}: gains are over a baseline; name one with baseline=..."]
         unit, lengths = translated.lengths
