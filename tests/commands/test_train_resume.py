@@ -20,6 +20,8 @@ BASE = ["attention=gru_att", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "traine
 BASE += [*SHORT, "search.max_length_extra=3", "validation_search.max_length_extra=3"]
 BASE += ["schedule=halve_on_plateau", "~callbacks.pictures", "~callbacks.attention_record"]
 OFTEN = ["callbacks.saving.steps=1"]  # 5 steps an epoch
+FALLING = ["schedule.patience=0", "optimizer=sgd", "optimizer.lr=1e-3", "objective.monitor=val/chrf"]
+FALLING += ["trainer.max_epochs=4", "~callbacks.early_stopping"]
 
 SETTINGS = {
     "epochs": OFTEN,
@@ -31,6 +33,9 @@ SETTINGS = {
     "early stopping": ["callbacks.early_stopping.mode=max", "callbacks.early_stopping.monitor=val/loss",
                        "callbacks.early_stopping.patience=1", "trainer.max_epochs=4"],
     "alignments": ["alignment=guide", "attention=coverage", "objective.doubly_stochastic=0.1"],
+    "plateau": [*OFTEN, *FALLING],
+    "plateau, validations in between": [*OFTEN, *FALLING, "trainer.val_check_interval=3"],
+    "plateau, every second epoch": [*OFTEN, *FALLING, "trainer.check_val_every_n_epoch=2"],
     "stream": [*OFTEN, "data.stream=true", "data.stream_rows=9", "data.stream_steps=20"],
 }  # fmt: skip
 MOMENTS = [
@@ -46,6 +51,10 @@ MOMENTS = [
     ("accumulation", 2, "on_after_backward"),
     ("early stopping", 10, "on_test_batch_end"),
     ("alignments", 8, "on_train_batch_end"),
+    ("plateau", 7, "on_train_batch_start"),
+    ("plateau", 9, "on_after_backward"),
+    ("plateau, validations in between", 9, "on_train_batch_start"),
+    ("plateau, every second epoch", 13, "on_train_batch_start"),
     ("stream", 5, "on_after_backward"),
 ]
 

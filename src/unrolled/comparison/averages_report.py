@@ -18,8 +18,9 @@ ABOUT = (
     "seeds ± sample standard deviation (n - 1). Rates in percent. Best in bold."
 )
 P_VALUES = (
-    "p: for the difference of the average word error rate from that of {baseline}, two-sided, by paired bootstrap and approximate "
-    "randomisation of the lines within each test set, each seed against the same seed; with several seeds the largest."
+    "p: for the difference of the average word error rate from that of {baseline}, two-sided, by paired bootstrap and "
+    "approximate randomisation of the lines within each test set, each seed against the same seed; with several seeds "
+    "the largest."
 )
 
 

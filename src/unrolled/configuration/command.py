@@ -45,6 +45,7 @@ LIBRARY_NOTICES = (
     ".*isinstance\\(treespec, LeafSpec\\).*",
     ".*is smaller than the logging interval.*",
     ".*could not find the monitored key in the returned metrics.*",  # before the first validation
+    ".*ReduceLROnPlateau conditioned on metric.*not available.*",  # the same
 )
 
 log = logging.getLogger(__name__)

@@ -28,7 +28,7 @@ from unrolled.training.preemption import Preempted
 log = logging.getLogger(__name__)
 
 
-KEPT = ("random", "target_tokens", "curves", "batches")
+KEPT = ("random", "target_tokens", "curves", "batches", "figures")
 AGAIN = 1.0  # a second Ctrl-C counts only after this many seconds (terminal and parent may both send the first)
 
 
@@ -80,6 +80,10 @@ class SaveProgress(Callback):
             _end(number)
         if first:
             log.info("interrupted: training stops after this batch; interrupt again to stop at once")
+
+    def on_train_epoch_end(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Let schedules take their step in a resumed epoch too, which Lightning would omit."""
+        trainer.fit_loop._restarting = False
 
     def on_train_end(self, trainer: lightning.Trainer, module: Any) -> None:
         """Stop handling signals."""
@@ -144,6 +148,8 @@ class SaveProgress(Callback):
         checkpoint["batches"] = trainer.num_training_batches
         checkpoint["random"] = module.gather(_random_state())
         checkpoint["target_tokens"] = module.gather(module.target_tokens)
+        # of the last validation: a schedule may look at them at the end of the epoch
+        checkpoint["figures"] = {name: float(value) for name, value in trainer.callback_metrics.items()}
         curves = [logger.experiment.mark() for logger in trainer.loggers if isinstance(logger, Curves)]
         checkpoint["curves"] = curves[0] if trainer.is_global_zero and curves else None
         for logger in trainer.loggers:
@@ -167,6 +173,8 @@ class SaveProgress(Callback):
                     logger.complete(rows)
                 elif isinstance(logger, TensorBoardLogger):
                     forget_from(trainer.global_step, logger)
+        for name, value in (self._restored["figures"] or {}).items():
+            trainer._logger_connector._callback_metrics[name] = torch.tensor(value)
         if self._restored["random"] is not None:
             _restore_random_state(self._restored["random"][rank])
             module.target_tokens = self._restored["target_tokens"][rank]
