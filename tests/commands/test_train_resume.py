@@ -208,6 +208,15 @@ def test_a_completed_run_is_left_alone_or_trained_longer(whole, tmp_path):
     assert_same(tmp_path / "run", whole("epochs"))
 
 
+def test_what_early_stopping_has_ended_says_so_when_there_is_nothing_left_to_train(whole, tmp_path, caplog):
+    shutil.copytree(whole("early stopping"), tmp_path / "run")
+    before = results(tmp_path / "run")["steps"]
+    done = call_script("train.py", "resume=run", "trainer.max_epochs=9", cwd=tmp_path)
+    assert done.status == 0
+    assert "nothing was left to train: early stopping had ended this run before" in caplog.text
+    assert results(tmp_path / "run")["steps"] == before
+
+
 def test_a_limit_that_a_run_has_reached_is_refused_and_the_run_left_alone(whole, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(whole("epochs"), run)

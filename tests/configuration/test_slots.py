@@ -310,6 +310,18 @@ def test_a_run_that_is_resumed_does_not_write_through_links(here):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", ["translations", "wandb"])
+def test_nor_through_links_to_folders(name, here):
+    (here / "elsewhere").mkdir()
+    shutil.rmtree(here / "RUN" / name, ignore_errors=True)
+    (here / "RUN" / name).symlink_to(here / "elsewhere")
+    done = call("train.py", here)
+    assert done.status == 2
+    assert f"{name} is a link that points outside" in done.stderr
+    assert list((here / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.slow
 def test_the_cache_of_a_run_folder_is_not_followed(here):
     for place in ("cache", "data.module.cache"):
         spoil(here / "RUN", place, str(here / "elsewhere"))

@@ -384,7 +384,7 @@ def test_an_unknown_split_is_refused():
 
 def test_a_grammar_with_too_few_sentences_says_so_instead_of_searching_forever():
     small = Grammar(min_length=3, max_length=3, vocabulary_size=SMALLEST, pairs=1000, test_pairs=1)
-    with pytest.raises(UserError, match=r"different sentences, 1501 are needed; raise max_length"):
+    with pytest.raises(UserError, match=r"different sentences, 1501 are needed; raise data.grammar.max_length"):
         list(generate(small, "train"))
 
 

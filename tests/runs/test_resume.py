@@ -3,7 +3,7 @@
 import pytest
 
 from unrolled.errors import UserError
-from unrolled.runs.results import write_results
+from unrolled.runs.results import read_results, write_results
 from unrolled.runs.resume import LAST, begin, check_resumable, last_checkpoint, moved, status
 
 
@@ -27,9 +27,11 @@ def test_a_diverged_run_is_not_resumed(tmp_path):
 def test_a_new_training_leaves_no_trace_of_the_one_before(resume, tmp_path):
     (tmp_path / LAST).parent.mkdir()
     (tmp_path / LAST).write_bytes(b"state")
+    (tmp_path / "config.yaml").write_text("seed: 2\n", encoding="utf-8")
     write_results(tmp_path, {"status": "interrupted"})
     others = ["checkpoints/best.ckpt", "checkpoints/kept/kept.json", "weights.safetensors", "translations/test.txt"]
     others += ["memory-test.csv", "probe-val.csv", "attention.html", "figures/test-1-reference.png"]
+    others += ["tokenizer/sentencepiece.model", "tokenizer/source/words.txt"]
     for name in [*others, "mine.txt", "figures/test.png"]:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_bytes(b"earlier")
@@ -46,3 +48,18 @@ def test_paths_in_a_folder_move_with_it_and_others_do_not():
     node = {"/a/run": ["/a/run/best.ckpt", "/a/runs/other", "/a/run", 3, None], "name": "in /a/run"}
     here = {"/b": ["/b/best.ckpt", "/a/runs/other", "/b", 3, None], "name": "in /a/run"}
     assert moved(node, "/a/run", "/b") == here
+
+
+def test_a_folder_that_is_no_run_keeps_what_is_in_it(tmp_path):
+    (tmp_path / "translations").mkdir()
+    (tmp_path / "translations" / "mine.txt").write_text("mine")
+    begin(tmp_path, "seed: 1\n", resume=False)
+    assert (tmp_path / "translations" / "mine.txt").exists()
+    begin(tmp_path, "seed: 1\n", resume=False)
+    assert not (tmp_path / "translations" / "mine.txt").exists()
+
+
+def test_a_completed_run_that_is_trained_longer_is_not_completed_until_then(tmp_path):
+    write_results(tmp_path, {"status": "completed", "steps": 5})
+    begin(tmp_path, "seed: 1\n", resume=True)
+    assert read_results(tmp_path) == {"status": "interrupted", "steps": 5}

@@ -15,7 +15,7 @@ from unrolled.training import run as module
 from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.speed import Speed
 from unrolled.training.preemption import Preempted
-from unrolled.training.run import run
+from unrolled.training.run import _fit_validations, run
 
 
 class Task(torch.nn.Module):
@@ -34,7 +34,8 @@ class Trainer:
     def __init__(self, folder, fit, best=None):
         self.strategy = SimpleNamespace(root_device=torch.device("cpu"))
         self.precision, self.world_size, self.is_global_zero = "32-true", 1, True
-        self.limit_test_batches = 1.0
+        self.limit_test_batches, self.accumulate_grad_batches, self.val_check_interval = 1.0, 1, 1.0
+        self.check_val_every_n_epoch = 1
         self.loggers, self.callbacks = [], [Speed()]
         self.global_step, self.current_epoch = 7, 2
         self.callback_metrics = {"val/loss": torch.tensor(2.5), "val/bleu": torch.tensor(torch.nan), "lr": 1}
@@ -183,3 +184,13 @@ def test_training_resumes_from_the_last_checkpoint_of_the_same_model(start, tmp_
         damage()
         with pytest.raises(UserError, match=r"last\.ckpt"):
             start(task=task, resume=True)
+
+
+@pytest.mark.parametrize(
+    ("every", "accumulated", "becomes"), [(10, 2, 9), (8, 2, 8), (10, 1, 10), (1.0, 2, 1.0), (0.5, 4, 0.5)]
+)
+def test_an_epoch_of_too_few_batches_for_lack_of_memory_is_validated_at_its_end(every, accumulated, becomes):
+    facts = {"val_check_interval": every, "accumulate_grad_batches": accumulated, "check_val_every_n_epoch": 1}
+    trainer = SimpleNamespace(**facts, world_size=1)
+    _fit_validations(trainer, SimpleNamespace(train_dataloader=lambda: range(9)))
+    assert trainer.val_check_interval == becomes

@@ -245,13 +245,13 @@ def _is_inside(path: Path, folder: Path) -> bool:
 
 
 def check_links(folder: Path) -> None:
-    """UserError: a file of a run folder that is a link to one elsewhere, over which training would write."""
+    """UserError: a file or folder in a run folder that is a link to one elsewhere, over which training would write."""
     for place, folders, files in os.walk(folder):
-        if "wandb" in folders:  # which keeps links to its own logs
-            folders.remove("wandb")
-        for path in (Path(place) / name for name in files):
+        for path in (Path(place) / name for name in [*folders, *files]):
             if path.is_symlink() and not _is_inside(path, folder):
                 raise UserError(f"{path} is a link that points outside the run folder; put the file itself there")
+        if "wandb" in folders:  # which keeps links to its own logs
+            folders.remove("wandb")
 
 
 def value(config: DictConfig, results: dict[str, Any]) -> float:

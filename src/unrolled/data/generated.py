@@ -36,12 +36,12 @@ def check_options(
 
 
 def distinct_pairs(
-    name: str, sizes: Mapping[str, int], draw: Callable[[str], Pair | None], *, mend: str
+    name: str, sizes: Mapping[str, int], draw: Callable[[str], Pair | None], *, mend: Mapping[str, str]
 ) -> Iterator[tuple[str, Pair]]:
     """As many pairs for each split as ``sizes`` says, each with its split; no source sentence occurs twice.
 
-    draw: returns a random pair for a split, or None if it found none. UserError, with how to ``mend`` it: the corpus
-    ``name`` has fewer.
+    draw: returns a random pair for a split, or None if it found none. UserError, with how to ``mend`` it for
+    each split: the corpus ``name`` has fewer.
     """
     seen: set[str] = set()
     for split in SPLITS:
@@ -52,7 +52,8 @@ def distinct_pairs(
                     break
             else:
                 raise UserError(
-                    f"{name}: found only {len(seen)} different sentences, {sum(sizes.values())} are needed; {mend}"
+                    f"{name}: found only {len(seen)} different sentences, {sum(sizes.values())} are needed; "
+                    f"{mend[split]}"
                 )
             seen.add(sentence)
             yield split, pair

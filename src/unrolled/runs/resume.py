@@ -5,12 +5,13 @@ from typing import Any, NamedTuple
 
 from unrolled.errors import UserError
 from unrolled.files import clean, reading, write_text
-from unrolled.runs.results import read_results
+from unrolled.runs.results import read_results, write_results
 
 LAST = Path("checkpoints") / "last.ckpt"
 OF_A_TRAINING = (
     *("results.json", "weights.safetensors", "checkpoints/*.ckpt", "checkpoints/kept/*", "translations/*.txt"),
-    *("lexicon.npz", "average-*/*", "gradient_norms.csv", "attention.html", "attention.jsonl"),
+    *("tokenizer/*", "tokenizer/*/*", "lexicon.npz", "average-*/*"),
+    *("gradient_norms.csv", "attention.html", "attention.jsonl"),
     *("memory-test.csv", "memory-val.csv", "probe-test.csv", "probe-val.csv"),
     *("figures/curves.*", "figures/gradient-norms.*", "figures/test-[0-9]*", "figures/val-[0-9]*"),
 )
@@ -63,10 +64,13 @@ def progress(folder: Path) -> Progress:
 def begin(folder: Path, config: str, *, resume: bool) -> None:
     """Write config.yaml, and clean up after killed writers.
 
-    Unless the run is resumed, also remove the results, weights and translations of an earlier run in the folder.
+    A run that was completed and is resumed, to be trained longer, is interrupted until it is completed again. Unless
+    the run is resumed, remove the results, weights and translations of an earlier run in the folder.
     """
     clean(folder)
-    if not resume:
+    if resume and status(folder) in ("completed", "pruned"):
+        write_results(folder, read_results(folder) | {"status": "interrupted"})
+    if not resume and (folder / "config.yaml").is_file():
         for path in [path for pattern in OF_A_TRAINING for path in folder.glob(pattern)]:
             if path.is_symlink() or not path.is_dir():
                 path.unlink(missing_ok=True)

@@ -76,8 +76,9 @@ class LanguageModeling(Objective):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Restore the state that training carries."""
-        if "carried" in checkpoint and self._trainer is not None:
-            state = checkpoint["carried"][self.trainer.global_rank]
+        rank = 0 if self._trainer is None else self.trainer.global_rank
+        if self._trainer is not None and rank < len(checkpoint.get("carried", ())):  # or one process more than before
+            state = checkpoint["carried"][rank]
             self._carried["training"] = map_state(lambda tensor: tensor.to(self.device), state)
 
     def _smoothing(self) -> float:

@@ -11,14 +11,14 @@ from typing import Any
 import lightning
 import torch
 from lightning.fabric.utilities.exceptions import MisconfigurationException
-from lightning.pytorch.callbacks import ModelCheckpoint
+from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 
 from unrolled.data.module import DataModule
 from unrolled.errors import UserError
 from unrolled.files import reading, write_lines
 from unrolled.inference.precision import warn_if_emulated
 from unrolled.models.fast import graphs
-from unrolled.runs.results import write_results
+from unrolled.runs.results import read_results, write_results
 from unrolled.runs.resume import kept_checkpoints, last_checkpoint
 from unrolled.runs.weights import VOCABULARIES, checkpoint_weights, save_weights
 from unrolled.training.callbacks.divergence import Diverged
@@ -67,13 +67,17 @@ def run(
         resume = trainer.strategy.broadcast(resume)
     results = dict(facts)
     start = _start(folder, module) if resume else None
+    before = read_results(folder).get("steps") if resume and (folder / "results.json").is_file() else None
     outcome = None  # unknown if the process is killed
     try:
         log_parameters(trainer.loggers, sum(parameter.numel() for parameter in module.parameters()))
         wake()
         _check_test_share(trainer, data)
+        _fit_validations(trainer, data)
         with _told_of_options():
             trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
+        if trainer.global_step == before and _stopped_early(trainer):
+            log.warning("nothing was left to train: early stopping had ended this run before")
         results |= _training_facts(module, trainer)
         log_parameters(trainer.loggers, results["parameters"])  # counted n-grams are known only now
         results |= _test(module, data, trainer, folder)
@@ -125,6 +129,19 @@ def _told_of_options() -> Iterator[None]:
         if not theirs or all(frame.f_code.co_name != "setup_data" for frame in frames):
             raise
         raise UserError(f"trainer: Lightning says: {' '.join(str(problem).split())}") from problem
+
+
+def _fit_validations(trainer: lightning.Trainer, data: DataModule) -> None:
+    """Validate once an epoch where that has fewer batches than lie between validations, for lack of memory."""
+    every = trainer.val_check_interval
+    halved = trainer.accumulate_grad_batches > 1 and trainer.check_val_every_n_epoch is not None
+    if halved and isinstance(every, int):
+        trainer.val_check_interval = min(every, len(data.train_dataloader()) // trainer.world_size)
+
+
+def _stopped_early(trainer: lightning.Trainer) -> bool:
+    stopping = [callback for callback in trainer.callbacks if isinstance(callback, EarlyStopping)]
+    return any(callback.wait_count >= callback.patience for callback in stopping)
 
 
 def _check_test_share(trainer: lightning.Trainer, data: DataModule) -> None:

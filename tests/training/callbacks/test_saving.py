@@ -19,6 +19,7 @@ class Trainer(SimpleNamespace):
     def __init__(self, **changes):
         usual = {"global_step": 0, "accumulate_grad_batches": 1, "max_steps": -1, "num_training_batches": 7}
         usual |= {"val_check_batch": None, "world_size": 1, "validating": False, "saved": []}
+        usual |= {"check_val_every_n_epoch": 1}
         super().__init__(**usual | changes)
         self.strategy = SimpleNamespace(reduce_boolean_decision=lambda decision, all: decision)
 
@@ -146,3 +147,15 @@ def test_every_rank_takes_up_its_own_random_state_and_count_of_words(rank):
         assert module.target_tokens == 30 + rank
     finally:
         callback.on_train_end(trainer, module)
+
+
+def test_a_validation_that_is_counted_across_epochs_is_preceded_by_a_checkpoint():
+    trainer = Trainer(val_check_batch=4, check_val_every_n_epoch=None, global_step=7, num_training_batches=99)
+    done = SimpleNamespace(total=SimpleNamespace(completed=7))
+    trainer.fit_loop = SimpleNamespace(epoch_loop=SimpleNamespace(batch_progress=done))
+    callback = SaveProgress(path="last.ckpt", minutes=None, steps=None)
+    due = []
+    for batch in range(7):  # the second epoch: batches 7 to 13, with validations after 8 and 12
+        done.total.completed = 7 + batch
+        due.append(callback._is_time(trainer, batch))
+    assert due == [True, False, False, False, True, False, False]

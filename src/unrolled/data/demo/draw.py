@@ -30,8 +30,12 @@ class DemoOptions:
         check_options("data.demo", self, sizes | {"seed": Numbers(least=0, most=2**63, whole=True)}, [])
 
 
+SIZES = {"test": "test_pairs", "val": "validation_pairs", "train": "pairs"}
+MEND = {split: f"lower data.demo.{size}" for split, size in SIZES.items()}
+
+
 def draw(options: DemoOptions) -> Iterator[tuple[str, Pair]]:
     """The pairs of all splits with the names of their splits: test, then validation, then training set."""
     rng = random.Random(f"{options.seed} demo")
-    sizes = {"test": options.test_pairs, "val": options.validation_pairs, "train": options.pairs}
-    return distinct_pairs("demo", sizes, lambda _: fill(rng.choice(templates()), rng), mend="lower data.demo.pairs")
+    sizes = {split: getattr(options, size) for split, size in SIZES.items()}
+    return distinct_pairs("demo", sizes, lambda _: fill(rng.choice(templates()), rng), mend=MEND)

@@ -91,6 +91,13 @@ def in_form(pair: Pair, form: str, noise: list[str]) -> Pair:
     return Pair([*before, *reversed(words), STOP], pair.target, sorted((last - i, j) for i, j in pair.links))
 
 
+MEND = {
+    "test": "lower data.lookup.test_pairs or raise data.lookup.test_max_tables",
+    "val": "lower data.lookup.validation_pairs or raise data.lookup.max_tables",
+    "train": "lower data.lookup.pairs or raise data.lookup.max_tables",
+}
+
+
 def pairs_of_splits(options: LookupOptions) -> Iterator[tuple[str, Pair]]:
     """The pairs of all splits with the names of their splits: test, then validation, then training set."""
     tables = invent_tables(options)
@@ -105,4 +112,4 @@ def pairs_of_splits(options: LookupOptions) -> Iterator[tuple[str, Pair]]:
         return in_form(compose(tables, rng.choice(strings), applied), options.form, noise)
 
     sizes = {"test": options.test_pairs, "val": options.validation_pairs, "train": options.pairs}
-    return distinct_pairs("lookup", sizes, draw, mend="lower data.lookup.pairs or raise data.lookup.max_tables")
+    return distinct_pairs("lookup", sizes, draw, mend=MEND)

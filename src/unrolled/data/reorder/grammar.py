@@ -164,6 +164,13 @@ def translate(clauses: list[Phrase], order: Order) -> Pair:
     return pair
 
 
+MEND = {
+    "test": "raise data.grammar.test_max_length or data.grammar.vocabulary_size, or lower data.grammar.test_pairs",
+    "val": "raise data.grammar.max_length or data.grammar.vocabulary_size, or lower data.grammar.validation_pairs",
+    "train": "raise data.grammar.max_length or data.grammar.vocabulary_size, or lower data.grammar.pairs",
+}
+
+
 def pairs_of_splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
     """The pairs of all splits with the names of their splits: test, then validation, then training set."""
     words: dict[str, list[Word]] = invent(
@@ -181,7 +188,7 @@ def pairs_of_splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
         return pair if len(pair.source) >= least else None
 
     sizes = {"test": grammar.test_pairs, "val": grammar.validation_pairs, "train": grammar.pairs}
-    return distinct_pairs("reorder", sizes, draw, mend="raise max_length or vocabulary_size, or lower pairs")
+    return distinct_pairs("reorder", sizes, draw, mend=MEND)
 
 
 def generate(grammar: Grammar, split: str) -> Iterator[Pair]:

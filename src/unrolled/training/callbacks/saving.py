@@ -128,6 +128,9 @@ class SaveProgress(Callback):
         if trainer.global_step + 1 == trainer.max_steps or trainer.num_training_batches in ends:
             return True
         every = trainer.val_check_batch
+        if trainer.check_val_every_n_epoch is None:  # batches are counted across epochs
+            before = trainer.fit_loop.epoch_loop.batch_progress.total.completed - batch_idx
+            ends = range(before + ends.start, before + ends.stop)
         return isinstance(every, int) and any(end % every == 0 for end in ends)
 
     # What
@@ -175,7 +178,7 @@ class SaveProgress(Callback):
                     forget_from(trainer.global_step, logger)
         for name, value in (self._restored["figures"] or {}).items():
             trainer._logger_connector._callback_metrics[name] = torch.tensor(value)
-        if self._restored["random"] is not None:
+        if self._restored["random"] is not None and rank < len(self._restored["random"]):  # or one process more
             _restore_random_state(self._restored["random"][rank])
             module.target_tokens = self._restored["target_tokens"][rank]
 
