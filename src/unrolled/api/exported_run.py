@@ -25,6 +25,9 @@ def exported(run_folder: str | None, output: str | PathLike[str]) -> Path:
     folder = Path(output)
     if (folder / DESCRIPTION).exists():
         raise UserError(f"output={folder}: this folder already holds an exported model; name a new one")
+    for taken in ("config.yaml", "tokenizer"):  # of a run, which this would destroy
+        if (folder / taken).exists():
+            raise UserError(f"output={folder}: this folder holds {taken} already; name a new one")
     folder.mkdir(parents=True, exist_ok=True)
     described = write_graphs(model.eval(), folder)
     source = None if described["kind"] == "language_modeling" else source

@@ -7,6 +7,7 @@ from typing import Any
 from unrolled.api.judged_sentences import texts
 from unrolled.api.language_model_run import LanguageModelRun
 from unrolled.api.loading import Folder, load
+from unrolled.api.trained_run import folders_of
 from unrolled.errors import UserError
 from unrolled.inference.interpolation import comparison, read_text
 from unrolled.inference.mixture_weights import tune
@@ -33,11 +34,14 @@ def interpolate(
     the runs were trained if None. UserError: translators, several vocabularies.
     """
     models: list[TrainedLanguageModel] = []
-    for run in [load(folder) for folder in runs]:
+    for run in [load(folder) for folder in folders_of(runs)]:
         if not isinstance(run, LanguageModelRun):
             raise UserError(f"run={run.name} is a translator: name language models")
         models += run.models
     lines = {"val": texts(val, "val")} | ({} if test is None else {"test": texts(test, "test")})
+    for name, given in (("runs", models), *lines.items()):
+        if not given:
+            raise UserError(f"{name}=[]: give at least one")
     return interpolated(models, lines, context)
 
 

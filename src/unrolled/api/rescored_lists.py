@@ -1,7 +1,7 @@
 """N-best lists scored by further models, and the choice by weights, as in rescore.py."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import inf
 from os import PathLike
 from typing import Any, NamedTuple
@@ -13,13 +13,11 @@ from unrolled.configuration.composition import composed, known, options_of
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError
 from unrolled.rescoring.choose import Lists, best, check_name, rescored, tuned, with_feature, word_count
-from unrolled.rescoring.nbest import Entry, format_entry, parse_nbest
+from unrolled.rescoring.nbest import LEAST, Entry, format_entry, parse_nbest
 from unrolled.text.lines import read_lines, unequal
 
 log = logging.getLogger(__name__)
 Run = str | PathLike[str] | TrainedRun
-LEAST = -10_000.0
-"""log p of a translation that a model gives probability 0: weights times minus infinity would choose nothing."""
 OF_TUNING = ("restarts", "seed", "bleu_tokenize", "bleu_lowercase")
 
 
@@ -126,9 +124,12 @@ def rescore(
     name of their feature, language models of any vocabulary or translators. sources: the sentences of a file's lists,
     which translators need. UserError: a name in use, a file with anything else in it.
     """
+    if not isinstance(scorers, Mapping):
+        raise UserError(f"scorers={scorers!r:.60}: give runs by the names of their features, {{'lm': run}}")
     if isinstance(lists, str | PathLike):
         rescored_lists = read_lists(lists, sources)
     else:
+        lists = [[*nbest] if isinstance(nbest, Sequence) else [nbest] for nbest in _items(lists)]
         entries = [[_entry(translation) for translation in nbest] for nbest in lists]
         given = [nbest[0].source for nbest in lists if nbest] if sources is None else sources
         rescored_lists = RescoredLists(entries, given)
@@ -146,6 +147,14 @@ def rescore(
 def read_lists(file: str | PathLike[str], sources: Sequence[str] | None = None) -> RescoredLists:
     """The lists in a file that translate.py nbest=N wrote. UserError: it is no such list."""
     return RescoredLists(parse_nbest(read_lines(str(file)), str(file)), sources, str(file))
+
+
+def _items(lists: Any) -> list[Any]:
+    if not isinstance(lists, Iterable):
+        raise UserError(f"lists={lists!r:.60}: give what translate(sentences, nbest=10) returned, or a file")
+    items = list(lists)
+    alone = bool(items) and all(isinstance(item, TranslatedSentence) for item in items)  # of a single sentence
+    return [items] if alone else items
 
 
 def _entry(sentence: TranslatedSentence) -> Entry:

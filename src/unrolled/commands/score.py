@@ -74,6 +74,9 @@ def score_pairs(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
             raise UserError(f"{option}=... is for language models, which read no source=FILE: omit it")
     check_same_length(config.source, config.target)  # before the work of loading
     translator = TranslatorRun(config).translator
+    for option in ("alignments", "weights"):
+        if config[option]:
+            translator.check_attention(f"{option}={config[option]}")
     column = Column("+".join(short_names(run_folders(config))), translator.target_tokenizer)
     options = {"lines": config.lines, "alignment": config.alignments, "weights": config.weights}
     pairs = scored_pairs(translator, config.source, config.target, **options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -295,6 +296,8 @@ def build_search(
     node = config[which]
     options: dict[str, Any] = {}
     if "shortlist" in node:
+        if "shortlist" not in signature(named(node._target_)).parameters:
+            raise UserError(f"{which}/shortlist: {which}={node._target_.rpartition('.')[2]} does not take one: omit it")
         if has_shortlist(node) and shortlist is None:
             raise UserError(
                 f"{which}/shortlist is for trained runs: omit it, or give it to {called('translate')} or "

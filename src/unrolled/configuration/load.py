@@ -63,6 +63,8 @@ def searching(translator: TrainedTranslator, config: DictConfig) -> TrainedTrans
     cuts = {member.source_tokenizer.sha256 for member in translator.members}
     if len(cuts) > 1 and OmegaConf.select(config, "search.coverage_penalty"):
         raise UserError("run=[...]: these runs tokenize the source differently: omit search.coverage_penalty")
+    if not translator.attends and OmegaConf.select(config, "search.coverage_penalty"):
+        raise UserError("search.coverage_penalty: this run has no attention that could cover a source: omit it")
     shortlist = None
     if has_shortlist(config.search):
         from unrolled.configuration.lexical import lexical_shortlist

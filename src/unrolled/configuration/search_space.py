@@ -27,6 +27,14 @@ def search_space(arguments: list[str]) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def _distribution(override: Override) -> Any:
+    """UserError: no such sweep, or bounds that leave nothing to choose."""
+    try:
+        return _described(override)
+    except (ValueError, ZeroDivisionError) as problem:
+        raise UserError(f"{override.input_line}: {' '.join(str(problem).split())}") from problem
+
+
+def _described(override: Override) -> Any:
     value: Any = override.value()
     if isinstance(value, ChoiceSweep) or (isinstance(value, RangeSweep) and value.shuffle):
         return _choices(override)

@@ -25,7 +25,7 @@ from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.search_space import search_space
 from unrolled.configuration.trial import PRUNED, STUDY
 from unrolled.configuration.values import to_yaml
-from unrolled.errors import UserError
+from unrolled.errors import POSITIVE_WHOLE, WHOLE, OneOf, UserError, check
 from unrolled.files import write_text
 
 log = logging.getLogger(__name__)
@@ -67,6 +67,10 @@ def sweep(
     if not config.sweep.wait:
         raise UserError("sweep.wait=false: a search must wait for the results of its trials; omit it")
     optuna.logging.set_verbosity(logging.WARNING)
+    check("hydra.sweeper.n_trials", n_trials, POSITIVE_WHOLE)
+    check("hydra.sweeper.n_jobs", n_jobs, POSITIVE_WHOLE)
+    check("hydra.sweeper.direction", direction, OneOf(tuple(DIRECTIONS)))
+    check("hydra.sweeper.sampler.seed", sampler.keywords.get("seed"), WHOLE)
     overrides = OverridesParser.create().parse_overrides(arguments)
     if not any(override.is_sweep_override() for override in overrides):
         names = {override.get_key_element() for override in overrides}

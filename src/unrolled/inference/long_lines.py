@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 from unrolled.errors import UserError, check_choice
 from unrolled.text.tokenizer import Tokenizer
+from unrolled.text.tokens import WORD
 
 log = logging.getLogger(__name__)
 CHOICES = ("truncate", "refuse")
@@ -28,5 +29,13 @@ def shortened(
             if longer == "refuse":
                 raise UserError(f"{what}; split the line, raise max_length, or give longer=truncate")
             log.warning("%s; the rest is omitted", what)
-            short[number] = tokenizer.decode(ids[:max_length])
+            if len(ids) > max_length:
+                short[number] = _beginning(short[number], ids, tokenizer, max_length)
     return short
+
+
+def _beginning(line: str, ids: Sequence[int], tokenizer: Tokenizer, most: int) -> str:
+    """The words of ``line`` that are complete within the first ``most`` tokens; if there are none, these tokens."""
+    complete = tokenizer.words_of_pieces(line)[most]
+    ends = [word.end() for word in WORD.finditer(line)]
+    return line[: ends[complete - 1]] if complete else tokenizer.decode(ids[:most])

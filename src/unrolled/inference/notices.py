@@ -37,7 +37,7 @@ class Notices:
             if unknown:
                 examples = list(dict.fromkeys(unknown))
                 log.warning(
-                    "%s: %d of %d words (%.2g%%) are outside the vocabulary and scored as <unk>: %s",
+                    "%s: %d of %d words (%.3g%%) are outside the vocabulary and scored as <unk>: %s",
                     column.name,
                     len(unknown),
                     self._words,

@@ -4,12 +4,14 @@ One line per entry, sentences numbered from 0 in order: ``number ||| text ||| na
 """
 
 from collections.abc import Iterable, Mapping
-from math import isfinite
+from math import inf, isfinite
 from typing import NamedTuple
 
 from unrolled.errors import UserError
 
 BAR = " ||| "
+LEAST = -10_000.0
+"""log p of a translation that a model gives probability 0: weights times minus infinity would choose nothing."""
 
 
 class Entry(NamedTuple):
@@ -56,7 +58,8 @@ def _parse(line: str, where: str) -> tuple[int, Entry]:
         number, rest = line.split(BAR, 1)
         text, features, score = rest.rsplit(BAR, 2)
         pairs = (feature.split("=") for feature in features.split())
-        entry = Entry(text, {key: float(value) for key, value in pairs}, float(score))
+        values = {key: _number(value) for key, value in pairs}
+        entry = Entry(text, values, _number(score))
         if not all(map(isfinite, (*entry.features.values(), entry.score))):
             raise ValueError
         return int(number), entry
@@ -64,3 +67,7 @@ def _parse(line: str, where: str) -> tuple[int, Entry]:
         raise UserError(
             f"{where}: this is not an entry of an n-best list: number ||| text ||| name=value ... ||| score"
         ) from problem
+
+
+def _number(text: str) -> float:
+    return LEAST if float(text) == -inf else float(text)

@@ -45,7 +45,7 @@ class GNMT:
     alpha: float = 0.6
 
     def __post_init__(self) -> None:
-        check("search.length_normalization.alpha", self.alpha, NOT_NEGATIVE)
+        check("search.length_normalization.alpha", self.alpha, Numbers(least=0, most=MOST))
 
     def __call__(self, log_probability: Tensor, length: Tensor) -> Tensor:
         """Scores of the hypotheses."""

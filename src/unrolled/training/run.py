@@ -140,7 +140,7 @@ def _fit_validations(trainer: lightning.Trainer, data: DataModule) -> None:
 
 
 def _stopped_early(trainer: lightning.Trainer) -> bool:
-    stopping = [callback for callback in trainer.callbacks if isinstance(callback, EarlyStopping)]
+    stopping = [callback for callback in trainer.callbacks if isinstance(callback, EarlyStopping)]  # type: ignore[attr-defined]
     return any(callback.wait_count >= callback.patience for callback in stopping)
 
 

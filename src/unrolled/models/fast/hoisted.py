@@ -13,6 +13,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from unrolled.models.fast.int8 import QuantizedProduct
+
 POSITIONS = 16
 """More positions than this for each hypothesis but one take longer to sum than the products that they save."""
 
@@ -66,10 +68,13 @@ def _said_with(module: Any, method: str, name: str) -> Any:
 
 
 def _preparing(prepare: Callable[..., tuple[Any, ...]], products: Sequence[Product], hypotheses: int) -> Any:
+    rounded = any(isinstance(product, QuantizedProduct) for product in products)
+
     def prepare_products(annotations: Tensor, valid: Tensor) -> tuple[Any, ...]:
         """``(B, S, C)``, ``(B, S)`` -> prepared, with products ``(B, S, P)`` in place of the annotations."""
         prepared = prepare(annotations, valid)
-        if valid.shape[1] > POSITIONS * (hypotheses - 1):
+        long = valid.shape[1] > POSITIONS * (hypotheses - 1)
+        if hypotheses == 1 or (long and not rounded):  # a sentence is rounded alike whatever else is in its batch
             return prepared
         of_tokens = torch.cat([product(annotations[valid]) for product in products], dim=-1)  # padding has none
         summed = of_tokens.new_zeros(*valid.shape, of_tokens.shape[-1])
