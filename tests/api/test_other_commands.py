@@ -33,6 +33,8 @@ def test_lists_are_rescored_tuned_and_chosen_as_by_the_command(trained, language
         name: float(number) for name, number in (pair.split(": ") for pair in tuned.stdout.strip()[1:-1].split(", "))
     }
     assert lists.by(weights).best() == chosen.splitlines()
+    sentence = run.translate("a", nbest=3, attention=False)
+    assert len(unrolled.rescore(sentence, {}).lists) == 1
 
 
 @pytest.mark.parametrize(
@@ -52,6 +54,10 @@ def test_lists_are_rescored_tuned_and_chosen_as_by_the_command(trained, language
         (lambda run: unrolled.align("a", ["A"]), "sources='a': give a list of sentences"),
         (lambda run: unrolled.look([]), "name at least one"),
         (lambda run: unrolled.interpolate([run], ["a"]), "name language models"),
+        (lambda run: unrolled.interpolate(run, ["a"]), "name language models"),
+        (lambda run: unrolled.interpolate([], ["a"]), "runs=.*give at least one"),
+        (lambda run: unrolled.rescore(run.translate(["a"], nbest=1), ["lm"]), "scorers=.*by the names"),
+        (lambda run: unrolled.rescore(3, {}), "lists=3: give what"),
         (lambda run: run.average("worst"), "which=worst"),
         (lambda run: run.average(number=0), "number=0"),
         (lambda run: run.save_arpa("a.arpa"), "is not an n-gram model"),

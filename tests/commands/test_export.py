@@ -70,6 +70,18 @@ def test_a_folder_with_an_exported_model_is_left_alone(exported, trained):
     assert "this folder already holds an exported model" in done.stderr
 
 
+@pytest.mark.parametrize("name", ["config.yaml", "tokenizer"])
+def test_a_run_is_not_exported_over(name, trained, tmp_path):
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / name).write_text("mine")
+    done = call_script("export.py", f"run={trained}", "output=run", cwd=tmp_path)
+    assert (done.status, done.stderr) == (
+        2,
+        f"export.py: output=run: this folder holds {name} already; name a new one\n",
+    )
+    assert (tmp_path / "run" / name).read_text() == "mine"
+
+
 def test_mistakes_end_with_one_line(trained, tmp_path, monkeypatch):
     done = call_script("export.py", f"run={trained}", cwd=tmp_path)
     assert (done.status, done.stderr) == (

@@ -55,6 +55,18 @@ def test_an_ensemble_may_mix_decoders_and_attentions_but_not_target_vocabularies
     refused = call_script("translate.py", f"run=['{folder}',without]", "weights=w.npz", cwd=elsewhere, text=source)
     assert (refused.status, refused.stdout) == (2, "")
     assert "weights=w.npz: this run has no attention" in refused.stderr
+    pairs = [f"{side}={corpus(trained.parent, 'val', side)}" for side in ("source", "target")]
+    refused = call_script("score.py", "run=without", *pairs, "alignments=a.talp", cwd=elsewhere)
+    assert (refused.status, refused.stdout) == (2, "")
+    assert "alignments=a.talp: this run has no attention" in refused.stderr
+    refused = call_script("translate.py", "run=without", "search.coverage_penalty=0.2", cwd=elsewhere, text=b"a\n")
+    assert refused.status == 2
+    assert "search.coverage_penalty: this run has no attention" in refused.stderr
+    refused = call_script(
+        "translate.py", "run=without", "search=sampling", "+search/shortlist=lexical", cwd=elsewhere, text=b"a\n"
+    )
+    assert refused.status == 2
+    assert "search/shortlist: search=Sampling does not take one: omit it" in refused.stderr
     evaluated = call_script("evaluate.py", f"run=['{folder}',without]", cwd=elsewhere).stdout
     assert ("bleu" in evaluated, "attention_entropy" in evaluated) == (True, False)
     scores = {}

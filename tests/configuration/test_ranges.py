@@ -90,6 +90,10 @@ def test_what_conf_writes_is_within_its_range():
         ),
         ({"cache": None}, "cache=null: give a name"),
         ({"nbest": 0}, "nbest=0: give a whole number from 1"),
+        (
+            {"search": {"length_normalization": {"alpha": 300}}},
+            "search.length_normalization.alpha=300: give a number from 0 to 10",
+        ),
         ({"alignments": 3}, "alignments=3: give a path; if the file's name is a number, ./3"),
         ({"weights": True}, "weights=true: give a path"),
         ({"data": {"train": ["train.en", 3]}}, "data.train=['train.en', 3]: give a path"),

@@ -300,3 +300,21 @@ def test_a_study_cannot_but_wait(tmp_path):
     with pytest.raises(UserError, match=r"sweep\.wait=false"):
         study.sweep(*SPACE)
     assert study.launched == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "options", "said"),
+    [
+        (SPACE, {"jobs": 0}, "hydra.sweeper.n_jobs=0: give a whole number from 1"),
+        (SPACE, {"trials": "abc"}, "hydra.sweeper.n_trials=abc: give a whole number from 1"),
+        (SPACE, {"direction": "maximize"}, "hydra.sweeper.direction=maximize: give max or min"),
+        (["optimizer.lr=interval(1e-2,1e-4)"], {}, "optimizer.lr=interval(1e-2,1e-4): `low <= high` must hold"),
+        (["model.layers=range(4,8,0)"], {}, "model.layers=range(4,8,0): "),
+        (["optimizer.lr=tag(log,interval(0,1e-2))"], {}, "optimizer.lr=tag(log,interval(0,1e-2)): "),
+    ],
+)
+def test_options_that_make_no_search_are_refused_in_one_line(arguments, options, said, tmp_path):
+    with pytest.raises(UserError) as caught:
+        Study(tmp_path / "study", rate).sweep(*arguments, **options)
+    assert str(caught.value).startswith(said)
+    assert "\n" not in str(caught.value)

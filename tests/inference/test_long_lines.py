@@ -4,6 +4,7 @@ import pytest
 
 from unrolled.errors import UserError
 from unrolled.inference.long_lines import LETTERS, shortened
+from unrolled.text.characters import CharacterTokenizer
 from unrolled.text.tokenizer import WordTokenizer
 
 
@@ -37,3 +38,13 @@ def test_a_long_line_is_refused_if_that_was_asked_for():
 def test_a_line_as_long_as_may_be_is_left_alone(caplog):
     assert cut(["a " * 7]) == ["a " * 7]
     assert not caplog.messages
+
+
+def test_what_is_left_of_a_line_is_its_own_text():
+    """Whole words as they were written; what the tokenizer does not know is not replaced by how it writes it."""
+    assert cut(["a unheard-of  b a a a a b b"]) == ["a unheard-of  b a a a a"]
+
+
+def test_the_beginning_of_a_word_longer_than_all_is_left():
+    letters = CharacterTokenizer(["a", "b"], unit="grapheme", normalization="nfc")
+    assert shortened(["abab"], letters, max_length=3, longer="truncate", where=str) == ["aba"]

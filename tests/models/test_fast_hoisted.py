@@ -9,7 +9,9 @@ from support.small_models import COMBINATIONS, IDS, SOURCE_WORDS, TARGET_WORDS, 
 from unrolled.models.attention import BahdanauAttention
 from unrolled.models.decoder import CGRUDecoder
 from unrolled.models.fast import hoisted as module
+from unrolled.models.fast.frozen import frozen
 from unrolled.models.fast.hoisted import hoisted
+from unrolled.models.fast.int8 import levels
 from unrolled.models.readout import DeepReadout
 from unrolled.search.generator import select
 
@@ -53,6 +55,15 @@ def test_the_same_log_probabilities(combination):
     torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
     assert (width != size) == (combination[0] in DECLARED and combination[1] not in ("dot", "none"))
     assert left_behind(model) == []
+
+
+@pytest.mark.parametrize("int8", [False, True])
+def test_in_int8_a_sentence_is_rounded_alike_whatever_is_in_its_batch(int8):
+    """In float, batches with a long sentence keep their contexts; rounded, contexts and products are not the same."""
+    model = build(seed=5).float().eval()
+    with torch.inference_mode(), frozen([model], int8=int8), hoisted([model], K):
+        short, long = (rows_of(model, lengths)[1] for lengths in ((4, 2), (16 * K, 2)))
+    assert (short == long) == (int8 and levels() is not None)
 
 
 def test_input_feeding_reads_the_context_twice():

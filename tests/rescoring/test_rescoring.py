@@ -19,6 +19,12 @@ BY_HAND += ["1 ||| c ||| logp=-1.0 ||| -1", "1 ||| d ||| logp=-1.5 ||| -1.5", "1
 JUDGED = [-6.0, -3.0, -2.0, -4.0, -1.0]
 
 
+def test_a_translation_of_probability_0_can_still_be_weighted():
+    ((impossible, possible),) = parse_nbest(["0 ||| a ||| logp=-inf ||| -inf", BY_HAND[1]], "f")
+    assert (impossible.features["logp"], impossible.score) == (-10_000, -10_000)
+    assert [entry.text for entry in rescored([[impossible, possible]], {"logp": 0.5})[0]] == ["b", "a"]
+
+
 def test_a_list_worked_out_by_hand():
     lists = with_feature(parse_nbest(BY_HAND, "hand"), "lm", JUDGED)
     assert [len(entries) for entries in lists] == [2, 3]  # no hypothesis dropped, no last sentence forgotten

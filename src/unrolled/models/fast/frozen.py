@@ -104,6 +104,8 @@ class FrozenLinear:
     def __init__(self, packed: Packed | QuantizedProduct, dtype: torch.dtype) -> None:
         self._packed = packed
         self._dtype = dtype
+        self.rounds = isinstance(packed, QuantizedProduct)
+        """Whether it rounds what it reads."""
 
     def __call__(self, x: Tensor) -> Tensor:
         """x W^T + b."""

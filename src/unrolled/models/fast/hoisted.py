@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from unrolled.models.fast.int8 import QuantizedProduct
+from unrolled.models.fast.frozen import FrozenLinear
 
 POSITIONS = 16
 """More positions than this for each hypothesis but one take longer to sum than the products that they save."""
@@ -68,7 +68,7 @@ def _said_with(module: Any, method: str, name: str) -> Any:
 
 
 def _preparing(prepare: Callable[..., tuple[Any, ...]], products: Sequence[Product], hypotheses: int) -> Any:
-    rounded = any(isinstance(product, QuantizedProduct) for product in products)
+    rounded = any(isinstance(product, FrozenLinear) and product.rounds for product in products)
 
     def prepare_products(annotations: Tensor, valid: Tensor) -> tuple[Any, ...]:
         """``(B, S, C)``, ``(B, S)`` -> prepared, with products ``(B, S, P)`` in place of the annotations."""
