@@ -31,7 +31,7 @@ def interpolate(
     """Weights of ``runs``, language models with one vocabulary, that give the sentences ``val`` the highest likelihood.
 
     test: sentences to report on too. context: "line", each sentence by itself, "text", each after all before it; as
-    the runs were trained if None. UserError: translators, several vocabularies.
+    the runs were trained if None. UserError: translators, several vocabularies, nothing to tune on.
     """
     models: list[TrainedLanguageModel] = []
     for run in [load(folder) for folder in folders_of(runs)]:

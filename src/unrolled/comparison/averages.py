@@ -6,7 +6,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from unrolled.comparison.groups import MEASURES, Measure, Spread, same_folder
+from unrolled.comparison.groups import MEASURES, Measure, Spread, is_stuck, same_folder
 from unrolled.comparison.report import NOTHING
 from unrolled.comparison.varied_options import CHOICE, identity, shown, title, value_of, varied
 from unrolled.data.corpus import CorpusText
@@ -46,11 +46,6 @@ class System:
         """The mean over the data sets ``names``, each with the same weight, and its spread over common seeds."""
         by_seed = [[self.runs[name][seed].results.get(measure) for name in names] for seed in self.seeds(names)]
         return _spread([None if None in figures else fmean(map(float, figures)) for figures in by_seed])  # type: ignore[arg-type]
-
-
-def is_stuck(run: Run) -> bool:
-    """Whether the run has learnt nothing: it never left the unigram level."""
-    return run.results.get("left_unigram_level") is False
 
 
 def _spread(figures: Sequence[Any]) -> Spread | None:

@@ -57,6 +57,11 @@ class Spread(NamedTuple):
     deviation: float | None
 
 
+def is_stuck(run: Run) -> bool:
+    """Whether the run has learnt nothing: it never left the unigram level."""
+    return run.results.get("left_unigram_level") is False
+
+
 @dataclass(frozen=True)
 class Group:
     """Completed runs with different seeds and the same ``values`` of all compared options."""
@@ -80,8 +85,8 @@ class Group:
         return "baseline='{" + ", ".join(f"{name}: {value}" for name, value in self.values.items()) + "}'"
 
     def stuck(self) -> list[Run]:
-        """The runs that have learnt nothing: that never left the unigram level."""
-        return [run for run in self.runs if run.results.get("left_unigram_level") is False]
+        """The runs that have learnt nothing."""
+        return [run for run in self.runs if is_stuck(run)]
 
     def by_seed(self) -> dict[Any, Run]:
         """The runs by seed."""
