@@ -1,6 +1,7 @@
 """The command `unrolled`: which commands there are, and what is said where none is named."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,15 @@ def test_help_of_a_command_says_how_it_was_called(unrolled):
     _, out, _ = unrolled("translate", "--help")
     assert "unrolled translate run=RUN" in out
     assert "python src/" not in out
+
+
+def test_a_python_without_our_packages_gets_a_line(unrolled, monkeypatch):
+    real = find_spec
+    monkeypatch.setattr("unrolled.__main__.find_spec", lambda name: None if name == "hydra" else real(name))
+    status, out, err = unrolled("train", "--help")
+    assert (status, out) == (2, "")
+    python = sys.executable
+    assert err == f"unrolled train: {python} has no hydra: {python} -m pip install -e {ROOT}, or use another Python\n"
 
 
 def test_a_mistake_of_the_module_says_how_it_was_called(monkeypatch, capsys):

@@ -16,8 +16,11 @@ class Study(Sweeper):
         self.launch: Callable[..., Any] | None = None
 
     def setup(self, *, hydra_context: HydraContext, task_function: TaskFunction, config: DictConfig) -> None:
-        """Keep what starts jobs."""
+        """Keep what starts jobs. UserError: no such number of jobs."""
+        from unrolled.configuration.ranges import check_sweep
         from unrolled.configuration.study import launcher
+
+        check_sweep(config)
 
         self.config = config
         self.launch = launcher(hydra_context=hydra_context, task_function=task_function, config=config)

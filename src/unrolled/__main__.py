@@ -4,6 +4,7 @@ import ast
 import sys
 import textwrap
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import unrolled.commands
@@ -41,6 +42,7 @@ def main() -> None:
 def run(command: str) -> None:
     """Run the ``command`` with the arguments in sys.argv; if they ask for help, without importing it."""
     rest()
+    check_installed()
     from unrolled.configuration.command import HELP, status
 
     if not HELP & {*sys.argv[1:]}:
@@ -50,6 +52,17 @@ def run(command: str) -> None:
 
     with status():
         answered(command, description(command))
+
+
+def check_installed() -> None:
+    """End with a line, before anything is imported that would end with a traceback, where packages are missing."""
+    missing = [name for name in ("torch", "lightning", "hydra", "omegaconf") if find_spec(name) is None]
+    if missing:
+        sys.stderr.write(
+            f"{Path(sys.argv[0]).name}: {sys.executable} has no {', '.join(missing)}: "
+            f"{sys.executable} -m pip install -e {Path(__file__).resolve().parents[2]}, or use another Python\n"
+        )
+        sys.exit(2)
 
 
 def commands() -> list[str]:

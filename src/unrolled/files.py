@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from unrolled.errors import UserError
 
@@ -142,6 +143,21 @@ def _remove(path: Path) -> None:
 
 KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
 KINDS |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
+
+
+def remove_if_empty(folder: Path) -> None:
+    """Remove ``folder``, and then the one that it is in, each only if it is empty and not the current one."""
+    for path in (folder, folder.parent):
+        if not Path.cwd().is_relative_to(path):
+            with suppress(OSError):
+                path.rmdir()
+
+
+def path_of(name: str, path: Any) -> Path:
+    """The value of the argument ``name`` as a path. UserError: no path."""
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        raise UserError(f"{name}={path!r:.60}: give a path")
+    return Path(path)
 
 
 def check_regular(path: Path) -> None:

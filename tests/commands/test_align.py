@@ -71,6 +71,7 @@ def test_what_comes_out_symmetrised_is_what_comes_of_its_two_directions(text):
         (["source=source", "target=target", "symmetrization=grow-diag-final"], "did you mean grow_diag_final_and?"),
         (["forward=links", "backward=links", "symmetrization=both"], "symmetrization=both is unknown; give one of"),
         (["source=source", "target=target", "iterations=none"], "iterations=none: give a whole number from 1"),
+        (["forward=links", "backward=links", "iterations=3"], "iterations=3: another aligner has already found"),
         (["source=source", "target=target", "lambda=3"], "lambda: there is no such option"),
     ],
 )

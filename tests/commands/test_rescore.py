@@ -41,5 +41,7 @@ def test_nbest_lists_are_rescored_and_weights_tuned(other_language_model, moved,
     assert [line.split(" ||| ")[3] for line in by_hand[:4]] == sorted((row["lm"] for row in figures[:4]), key=float)[
         ::-1
     ]
+    unused = call_script("rescore.py", *again, "precision=bf16-mixed", cwd=tmp_path)
+    assert (unused.status, "without scorers nothing uses it" in unused.stderr) == (2, True)
     refused = call_script("rescore.py", *common[:2], cwd=tmp_path)
     assert (refused.status, "source=FILE is missing" in refused.stderr) == (2, True)

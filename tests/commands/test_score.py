@@ -143,6 +143,7 @@ def test_a_mixture_is_a_model_like_any_other(lms):
         (["mixture=[0.5,0.6]"], "[rnn,feedforward]", "sum to 1.1"),
         (["mixture=[-0.5,1.5]"], "[rnn,feedforward]", "not negative"),
         (["mixture=half"], "[rnn,feedforward]", "mixture=half"),
+        (["ensemble=arithmetic"], "rnn", "ensemble=arithmetic: translators are combined by it"),
         (["context=page"], "rnn", "context=page is unknown"),
         (["rank=best"], "rnn", "rank=best is unknown"),
         (["rank=true", "detail=words"], "rnn", "omit detail"),

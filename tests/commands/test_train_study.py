@@ -99,6 +99,25 @@ def test_what_is_given_is_not_searched(tmp_path):
     assert math.isfinite(trial.value)
 
 
+def test_a_study_continues_with_another_cache(tmp_path):
+    assert search(tmp_path, *SPACE, "cache=one", trials=1).status == 0
+    assert search(tmp_path, *SPACE, "cache=two", "trust=null", trials=1).status == 0
+
+
+@pytest.mark.parametrize(
+    ("storage", "said"),
+    [
+        ("here", "hydra.sweeper.storage=here: Could not parse"),
+        ("sqlite:////no/such/folder/study.db", "unable to open database file; give the address of a database"),
+        ("nosql://a/b", "hydra.sweeper.storage=nosql://a/b: "),
+    ],
+)
+def test_a_storage_that_is_no_database_is_refused(storage, said, tmp_path):
+    refused = search(tmp_path, *SPACE, f"hydra.sweeper.storage={storage}")
+    assert (refused.status, len(refused.stderr.splitlines())) == (2, 1)
+    assert said in refused.stderr
+
+
 def test_without_optuna_one_line_says_what_to_install(tmp_path, monkeypatch):
     def missing(name, *arguments, **options):
         if name == "optuna":

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import warnings
 from contextlib import nullcontext
 
 import pytest
@@ -64,6 +65,31 @@ def test_the_memory_study_is_one_command(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_name_with_a_slash_is_one_folder_and_a_sweep_may_train_runs_longer(tmp_path, capfd):
+    named = ["-m", *(option for option in BASE if "max_epochs" not in option), "name=mine/small", "seed=1,2"]
+    assert call_script("train.py", *named, "trainer.max_epochs=1", "sweep.dir=jobs", cwd=tmp_path).status == 0
+    runs = sorted((tmp_path / "jobs").glob("*/results.json"))
+    assert [run.parent.name for run in runs] == ["0-mine-small-seed1", "1-mine-small-seed2"]
+    resumed = f"resume={','.join(str(run.parent) for run in runs)}"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # as a callback of Hydra's that fails
+        done = call_script("train.py", "-m", resumed, "trainer.max_epochs=2", cwd=tmp_path)
+    assert done.status == 0
+    assert [results(run.parent)["epochs"] for run in runs] == [2, 2]
+    (sweep,) = (tmp_path / "outputs" / "sweeps").iterdir()
+    assert [path.name for path in sweep.iterdir()] == ["multirun.yaml"]
+
+
+@pytest.mark.parametrize("option", ["hydra.sweeper.max_batch_size=0", "hydra.launcher.n_jobs=0"])
+def test_a_number_of_jobs_at_once_is_at_least_one(option, tmp_path):
+    if "launcher" in option:
+        pytest.importorskip("hydra_plugins.hydra_joblib_launcher", reason="the extra 'sweep' is not installed")
+    launcher = ["hydra/launcher=joblib"] if "launcher" in option else []
+    refused = call_script("train.py", *SWEEP, *launcher, option, cwd=tmp_path)
+    assert refused.status == 2
+    assert refused.stderr.startswith(f"train.py: {option}: give a whole number from 1, or ")
+
+
 def test_a_sweep_submitted_twice_is_refused_with_who_trains_there(tmp_path):
     sweep = [*SWEEP, *kill(tmp_path, 3, "on_train_batch_start", "SIGSTOP")]
     with forked("train.py", *sweep, cwd=tmp_path) as first:

@@ -1,5 +1,7 @@
+import importlib
 import logging
 import os
+import sys
 import threading
 from pathlib import Path
 
@@ -199,6 +201,33 @@ def test_another_text_or_option_makes_another_entry(tmp_path, monkeypatch):
     fewer = module(tmp_path, tokenizer=Words(min_count=2))
     assert fewer.target_tokenizer.size < first.target_tokenizer.size
     assert all(batch.target.max() < fewer.target_tokenizer.size for batch in fewer.train_dataloader())
+
+
+OWN = """
+from dataclasses import dataclass
+
+from unrolled.text.tokenizer import Words, train_words
+from unrolled.text.lines import read_lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class Own(Words):
+    def train(self, paths):
+        return train_words((line.{case}() for path in paths for line in read_lines(path)))
+"""
+
+
+def test_a_tokenizer_of_ones_own_is_trained_anew_once_its_program_was_edited(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    words = []
+    for case in ("lower", "lower", "upper"):
+        (tmp_path / "own_words.py").write_text(OWN.format(case=case))
+        importlib.invalidate_caches()
+        sys.modules.pop("own_words", None)
+        data = module(tmp_path, tokenizer=importlib.import_module("own_words").Own())
+        words.append((data.target_tokenizer.pieces(range(4, 6)), len(cached(tmp_path))))
+    assert words[0] == words[1] != words[2]
+    assert words[2][0] == [word.upper() for word in words[0][0]] == ["C", "A"]
 
 
 def test_another_test_set_does_not_train_again(tmp_path, monkeypatch):

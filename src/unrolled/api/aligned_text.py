@@ -6,6 +6,7 @@ from typing import Any
 
 from unrolled.alignment.aligner import Aligner
 from unrolled.alignment.links import Links
+from unrolled.api.judged_sentences import texts
 from unrolled.errors import UserError, nearest
 
 OPTIONS = tuple(field.name for field in fields(Aligner))
@@ -21,8 +22,9 @@ def align(sources: Sequence[str], targets: Sequence[str], **options: Any) -> lis
         if name not in OPTIONS:
             raise UserError(f"{name}: there is no such option{nearest(name, OPTIONS)}")
     for side, sentences in (("sources", sources), ("targets", targets)):
-        if isinstance(sentences, str) or not all(isinstance(sentence, str) for sentence in sentences):
+        if isinstance(sentences, str):
             raise UserError(f"{side}={sentences!r:.60}: give a list of sentences")
+    sources, targets = texts(sources, "sources"), texts(targets, "targets")
     if len(sources) != len(targets):
         raise UserError(f"{len(sources)} sources and {len(targets)} targets: give a target for each source")
     return Aligner(**options).align(sources, targets)

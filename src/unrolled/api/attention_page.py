@@ -6,6 +6,7 @@ from pathlib import Path
 
 from unrolled.api.trained_run import TrainedRun
 from unrolled.errors import UserError
+from unrolled.files import path_of
 from unrolled.inspection.page import PAGE, write_page
 from unrolled.inspection.side_by_side import read_runs
 
@@ -19,10 +20,11 @@ def look(runs: Run | Sequence[Run], output: str | PathLike[str] | None = None) -
     has recorded no attention, runs on different sentences.
     """
     several = list(runs) if isinstance(runs, list | tuple) else [runs]
-    folders = [run.folder if isinstance(run, TrainedRun) else Path(str(run)) for run in several]
+    folders = [run.folder if isinstance(run, TrainedRun) else path_of("run", run) for run in several]
     if not folders:
         raise UserError("runs=[]: name at least one run folder")
-    path = Path(output or (folders[0] / PAGE if len(folders) == 1 else PAGE))
+    ours = folders[0] / PAGE if len(folders) == 1 else Path(PAGE)
+    path = ours if output is None else path_of("output", output)
     if path.is_dir():
         raise UserError(f"output={path} is a folder: name the file to write")
     write_page(path, read_runs(folders))

@@ -21,6 +21,7 @@ from unrolled.configuration.composition import composed, one_line, options_of
 from unrolled.configuration.slots import trusting
 from unrolled.configuration.values import load_runs, resolved
 from unrolled.errors import POSITIVE_WHOLE, UserError, check, shown
+from unrolled.files import path_of
 from unrolled.runs.folder import Run as Folder
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ def compare(
         chosen: dict[str, Any] = resolved(composed("compare", options_of(options)))
         chosen["runs"] = folders_of(runs)
         chosen["baseline"] = baseline if baseline is None or isinstance(baseline, Mapping) else folder_of(baseline)
-        chosen["output"] = output
+        chosen["output"] = None if output is None else str(path_of("output", output))
         return compare_by(chosen, write=output is not None)
 
 

@@ -9,6 +9,7 @@ from unrolled.configuration.values import resolved
 from unrolled.errors import UserError
 from unrolled.exported.onnx_files import DESCRIPTION, check_installed, describe, write_graphs
 from unrolled.exported.session import has_runtime, largest_difference
+from unrolled.files import path_of
 from unrolled.runs.weights import digest
 from unrolled.text.tokenizer import fingerprint, save_tokenizers
 
@@ -20,9 +21,9 @@ def exported(run_folder: str | None, output: str | PathLike[str]) -> Path:
     """The folder ``output`` with the ONNX files of a run: docs/export.md. UserError: it cannot be, or was already."""
     import torch
 
+    folder = path_of("output", output)
     run, model, source, target = load_trained(run_folder)
     check_installed()
-    folder = Path(output)
     if (folder / DESCRIPTION).exists():
         raise UserError(f"output={folder}: this folder already holds an exported model; name a new one")
     for taken in ("config.yaml", "tokenizer"):  # of a run, which this would destroy

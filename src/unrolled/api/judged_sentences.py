@@ -69,5 +69,5 @@ def texts(sentences: Any, name: str = "sentences") -> list[str]:
     lines = list(sentences)
     for number, line in enumerate(lines):
         if not isinstance(line, str):
-            raise UserError(f"{name}[{number}] is {line!r:.40}, a {type(line).__name__}: give text")
+            raise UserError(f"{name}[{number}]={line!r:.40}: give text")
     return lines

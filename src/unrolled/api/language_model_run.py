@@ -3,7 +3,6 @@
 from collections.abc import Iterator
 from functools import cached_property
 from os import PathLike
-from pathlib import Path
 from typing import Any, Self
 
 from omegaconf import DictConfig
@@ -15,7 +14,7 @@ from unrolled.configuration.build import build_search
 from unrolled.configuration.composition import composed, known, one_line, options_of
 from unrolled.configuration.load import load_language_models, load_ngrams
 from unrolled.errors import UserError, called
-from unrolled.files import appearing
+from unrolled.files import appearing, path_of
 from unrolled.inference.text_scorer import scorer
 from unrolled.inference.trained_language_model import TrainedLanguageModel
 from unrolled.ngram.arpa import save_arpa
@@ -66,7 +65,7 @@ class LanguageModelRun(TrainedRun):
         """See `TrainedRun.save_arpa`."""
         with one_line(), self._trusting():
             model, tokenizer = load_ngrams(str(self.folder))
-        with appearing(Path(file)) as partial, partial.open("w", encoding="utf-8") as stream:
+        with appearing(path_of("file", file)) as partial, partial.open("w", encoding="utf-8") as stream:
             save_arpa(model, tokenizer, stream)
 
     def samples(self, settings: DictConfig) -> Iterator[str]:

@@ -6,7 +6,7 @@ from math import inf
 from os import PathLike
 from typing import Any, NamedTuple
 
-from unrolled.api.judged_sentences import TranslatedSentence
+from unrolled.api.judged_sentences import TranslatedSentence, texts
 from unrolled.api.records import Records
 from unrolled.api.trained_run import TrainedRun
 from unrolled.configuration.composition import composed, known, options_of
@@ -77,6 +77,7 @@ class RescoredLists:
         chosen = resolved(composed("rescore", known(options_of(options), OF_TUNING, "tune")))
         search = {"restarts": chosen["restarts"], "seed": chosen["seed"]}
         scoring = {"tokenize": chosen["bleu_tokenize"], "lowercase": chosen["bleu_lowercase"]}
+        references = texts(references, "references")
         self.check_as_many(references, "references")
         before, after, best_weights = tuned(self.lists, references, weights, **search, **scoring)
         log.info("BLEU of the first translations %.2f, with these weights %.2f", before, after)
@@ -134,7 +135,7 @@ def rescore(
         given = [nbest[0].source for nbest in lists if nbest] if sources is None else sources
         rescored_lists = RescoredLists(entries, given)
     if sources is not None:
-        rescored_lists.check_as_many(sources, "sources")
+        rescored_lists.check_as_many(texts(sources, "sources"), "sources")
     for name in scorers:
         check_name(rescored_lists.lists, name)
     for name, run in scorers.items():

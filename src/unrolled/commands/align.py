@@ -20,6 +20,7 @@ from unrolled.alignment.giza import read_direction
 from unrolled.alignment.links import Links, pharaoh
 from unrolled.alignment.symmetrization import symmetrization
 from unrolled.api.aligned_text import OPTIONS, align
+from unrolled.configuration.checks import check_unused
 from unrolled.configuration.command import command
 from unrolled.errors import UserError
 from unrolled.text.lines import read_lines, unequal
@@ -47,6 +48,7 @@ def aligned(config: DictConfig) -> list[Links]:
 
 
 def symmetrized(config: DictConfig) -> list[Links]:
+    check_unused([*{*OPTIONS} - {"symmetrization"}], "another aligner has already found the links of each direction")
     symmetrize = symmetrization(config.symmetrization)
     forward, backward = read_direction(config.forward), read_direction(config.backward, backward=True)
     if len(forward) != len(backward):

@@ -18,6 +18,7 @@ import sys
 from omegaconf import DictConfig
 
 from unrolled.api.rescored_lists import OF_TUNING, read_lists
+from unrolled.configuration.checks import check_unused
 from unrolled.configuration.command import command
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError, called, check_choice
@@ -34,6 +35,8 @@ def main(config: DictConfig) -> None:
     if config.source is not None:
         lists.sources = list(read_lines(config.source))
         lists.check_as_many(lists.sources, config.source)
+    if not config.scorers:
+        check_unused(["device", "precision", "max_tokens"], "without scorers nothing uses it")
     for name in config.scorers or {}:
         check_name(lists.lists, name)
     for name, run in (config.scorers or {}).items():

@@ -20,6 +20,7 @@ from omegaconf import DictConfig
 from unrolled.api.language_model_run import LanguageModelRun
 from unrolled.api.translator_run import TranslatorRun
 from unrolled.configuration.build import build_detail
+from unrolled.configuration.checks import check_unused
 from unrolled.configuration.command import command
 from unrolled.configuration.load import trains_translation
 from unrolled.configuration.values import run_folders
@@ -57,6 +58,7 @@ def score(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
 def score_sentences(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
     if config.alignments is not None or config.weights is not None:
         raise UserError(f"run={config.run} is a language model and aligns nothing: omit alignments and weights")
+    check_unused(["ensemble"], "translators are combined by it, language models by mixture=...")
     models = LanguageModelRun(config).models
     context = "line" if config.rank and config.context is None else config.context
     scorers = [scorer(model, context) for model in models]

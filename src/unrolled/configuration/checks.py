@@ -1,6 +1,7 @@
 """Checks of a configuration before anything is built."""
 
 import re
+from collections.abc import Collection
 from copy import deepcopy
 
 from hydra.core.hydra_config import HydraConfig
@@ -55,6 +56,13 @@ def _check_added(name: str, config: DictConfig) -> None:
     with open_dict(known):
         del known.data[option]
     raise UserError("+" + no_such_option(name, known.data))
+
+
+def check_unused(options: Collection[str], why: str) -> None:
+    """UserError if the command line gives one of ``options``, which nothing would read, and ``why``."""
+    for override in HydraConfig.get().overrides.task:
+        if override.lstrip("+").partition("=")[0] in options:
+            raise UserError(f"{override}: {why}; omit it")
 
 
 def check_parts(config: DictConfig) -> None:

@@ -9,7 +9,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
 from unrolled.configuration.trial import this_trial
 from unrolled.errors import UserError
+from unrolled.files import remove_if_empty
 from unrolled.training.preemption import Preempted
 from unrolled.training.process_memory import keep_freed_memory
 from unrolled.training.ranks import end_with_parent, is_first
@@ -117,14 +118,6 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
         return main
 
     return decorate
-
-
-def remove_if_empty(folder: Path) -> None:
-    """Remove ``folder``, and then the one that it is in, each only if it is empty and not the current one."""
-    for path in (folder, folder.parent):
-        if not Path.cwd().is_relative_to(path):
-            with suppress(OSError):
-                path.rmdir()
 
 
 def _open_streams() -> None:

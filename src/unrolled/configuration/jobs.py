@@ -18,8 +18,9 @@ from omegaconf import DictConfig, OmegaConf
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trusted
 from unrolled.configuration.trial import TRIAL, this_trial
-from unrolled.configuration.values import load_runs, read_config, read_plain, resolved
+from unrolled.configuration.values import CONFIG, load_runs, read_config, read_plain, resolved
 from unrolled.errors import UserError, called
+from unrolled.files import remove_if_empty
 from unrolled.runs.results import read_results
 from unrolled.runs.resume import check_resumable, moved, progress, status
 from unrolled.training.ranks import is_first
@@ -170,6 +171,8 @@ def _resumed(config: DictConfig) -> Job:
         _check_longer(given, folder)
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
     check_links(folder)
+    if in_sweep():
+        remove_if_empty(Path(HydraConfig.get().runtime.output_dir))  # which Hydra has made for a new run
     return Job(at_home(run, folder, config.cache), resume=True, results=read_results(folder) if finished else None)
 
 
@@ -278,9 +281,9 @@ class Sweep(Callback):
         Sweep.folder = config.sweep.dir
 
     def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
-        """Show all its runs in one table, and forget it."""
+        """Show all its runs in one table, and forget it. A sweep over ``resume`` has its runs elsewhere."""
         folder, Sweep.folder = Sweep.folder, None
-        if folder is not None and not is_child():
+        if folder is not None and not is_child() and next(Path(folder).glob(f"*/{CONFIG}"), None):
             from unrolled.comparison.sweep_table import sweep_table  # which only the end of a sweep needs
 
             sys.stdout.write(f"\n{folder}\n{sweep_table(load_runs(folder))}")

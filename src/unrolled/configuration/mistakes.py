@@ -12,6 +12,7 @@ from omegaconf.errors import (
     InterpolationToMissingValueError,
     MissingMandatoryValue,
     OmegaConfBaseException,
+    ValidationError,
 )
 
 from unrolled.configuration.hints import no_such_option, unreadable
@@ -21,6 +22,7 @@ from unrolled.errors import UserError, nearest
 NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR}
 NOT_OURS |= {errno.ENOENT, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
 NO_CLASS = r"(?s)(?:Error locating target|Expected a callable target, got) '([^']*)'(?:.*full_key: (\S+))?"
+CHOICE = re.compile(r"[\w/]+=[\w/]+")
 NO_NAME = "Config group override must be a string or a list"
 ONE_OF = "Only one of --run"  # how Hydra begins to say that two of its own flags exclude each other
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -99,7 +101,12 @@ def _configuration_mistake(problem: Exception) -> str:
         return f"{option[1]} is missing: give {option[1]}=..."
     if isinstance(problem, InterpolationKeyError) and (option := re.search(r"key '([^']+)' not found", text)):
         return f"{problem.full_key}: there is no {option[1]}; give {problem.full_key}=..."
+    if inside := re.match(r"In '([\w/]+)': Could not override '([\w/]+)'", text):
+        words = ", ".join(word for word in sys.argv[1:] if CHOICE.fullmatch(word))
+        return f"{words}: this needs {inside[1]}, which chooses {inside[2]}, and this command has no {inside[2]}"
     cause = problem.__cause__
+    if isinstance(cause, ValidationError):  # of an option of Hydra itself, or of a launcher
+        return f"{cause.full_key or cause.key}: {str(cause).splitlines()[0]}"
     if isinstance(cause, OmegaConfBaseException) and cause.parent_node is not None and cause.key is not None:
         node = cause.parent_node if isinstance(cause.parent_node, DictConfig) else DictConfig({})
         prefix = str(cause.full_key or cause.key).rpartition(".")[0]

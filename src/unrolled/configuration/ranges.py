@@ -176,6 +176,8 @@ OPTIONS: dict[str, Allowed] = {
     "trainer.max_steps": Numbers(least=1, whole=True, also=(-1,)),
     "trainer.min_steps": NULL_OR_WHOLE,
     "trainer.num_nodes": POSITIVE_WHOLE,
+    "trainer.accelerator": Name(),
+    "trainer.strategy": Name(),
     "trainer.gradient_clip_val": replace(NOT_NEGATIVE, also=(None,)),
     "trainer.gradient_clip_algorithm": OneOf(("norm", "value")),
     "trainer.accumulate_grad_batches": POSITIVE_WHOLE,
@@ -186,9 +188,11 @@ OPTIONS: dict[str, Allowed] = {
     "trainer.limit_val_batches": Batches(),
     "trainer.limit_test_batches": Batches(),
     "trainer.limit_predict_batches": Batches(),
-    "trainer.overfit_batches": Batches(),
+    "trainer.overfit_batches": Only(
+        0, "to fit a few batches only, give trainer.limit_train_batches and the training text as data.val"
+    ),
     "trainer.num_sanity_val_steps": replace(WHOLE, also=(-1,)),
-    "trainer.reload_dataloaders_every_n_epochs": WHOLE,
+    "trainer.reload_dataloaders_every_n_epochs": Only(0, "every epoch has its own order without it"),
     "trainer.deterministic": OneOf((True, False, "warn", None)),
     "trainer.enable_model_summary": FLAG,
     "trainer.use_distributed_sampler": FLAG,
@@ -273,6 +277,7 @@ OPTIONS: dict[str, Allowed] = {
         1, "callbacks.kept.best and callbacks.kept.last keep the weights of several validations, for average.py"
     ),
     "callbacks.checkpoint.enable_version_counter": FLAG,
+    "callbacks.checkpoint.save_last": OneOf((True, False, "link", None)),
     "callbacks.checkpoint.dirpath": PATH,
     "callbacks.checkpoint.filename": PATH,
     "callbacks.checkpoint.mode": MODE,
@@ -298,6 +303,7 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.saving.steps": NULL_OR_WHOLE,
     **{f"callbacks.{name}.folder": Name() for name in ("pictures", "attention_record", "kept", "gradient_norms")},
     **{f"logger.{name}.folder": Name() for name in ("wandb", "mlflow", "tensorboard")},
+    **{f"callbacks.{name}.name": Name() for name in ("pictures", "attention_record")},
     "logger.wandb.project": Name(),
     "logger.wandb.name": Name(),
     "logger.mlflow.name": Name(),
@@ -378,14 +384,28 @@ CHECKED_WHERE_TAKEN = (
 )
 """Prefixes of options that are checked only where they are used: by `Grammar`, `Aligner`, `Sampling` and so on."""
 
+OF_A_SWEEP: dict[str, Allowed] = {
+    "hydra.sweeper.max_batch_size": NULL_OR_WHOLE,
+    "hydra.launcher.n_jobs": replace(POSITIVE_WHOLE, also=(-1,)),
+}
+"""What Hydra's own sweeper and the launcher joblib are given; -1: as many jobs as there are CPUs."""
+
 ABSENT = object()
 
 
 def check_options(config: DictConfig, command: str) -> None:
     """UserError for an invalid number or switch in the ``config`` of a command."""
-    for option, allowed in OPTIONS.items():
-        where, _, path = option.rpartition(" ")
-        if where in ("", command):
-            value = OmegaConf.select(config, path, default=ABSENT)
-            if value is not ABSENT:
-                check(path, value, allowed)
+    of_command = ((option.rpartition(" "), allowed) for option, allowed in OPTIONS.items())
+    _check(config, {path: allowed for (where, _, path), allowed in of_command if where in ("", command)})
+
+
+def check_sweep(config: DictConfig) -> None:
+    """UserError for an invalid number of jobs at once in the ``config`` of a sweep."""
+    _check(config, OF_A_SWEEP)
+
+
+def _check(config: DictConfig, options: dict[str, Allowed]) -> None:
+    for path, allowed in options.items():
+        value = OmegaConf.select(config, path, default=ABSENT)
+        if value is not ABSENT:
+            check(path, value, allowed)

@@ -21,6 +21,7 @@ from hydra.core.utils import JobReturn
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
+from unrolled.configuration.jobs import OF_THE_COMMAND
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.search_space import search_space
 from unrolled.configuration.trial import PRUNED, STUDY
@@ -78,14 +79,8 @@ def sweep(
     space, fixed = search_space(arguments)
     folder = Path(config.hydra.sweep.dir)
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        study = optuna.create_study(
-            study_name=STUDY, storage=storage, direction=DIRECTIONS[direction], pruner=pruner, load_if_exists=True
-        )
-    except RuntimeError as problem:  # Optuna compares the version of its tables
-        raise UserError(
-            f"{storage} was made by another version of Optuna: optuna storage upgrade --storage {storage}"
-        ) from problem
+    make = partial(optuna.create_study, study_name=STUDY, pruner=pruner, load_if_exists=True)
+    study = _opened(lambda: make(storage=storage, direction=DIRECTIONS[direction]), storage)
     _check_same(study, sorted(arguments), folder)
 
     def options(trial: Any) -> tuple[str, ...]:
@@ -110,15 +105,38 @@ def sweep(
     _conclude(study, folder)
 
 
+def _opened(make: Callable[[], Any], storage: str) -> Any:
+    """The study in ``storage`` that ``make`` gives. UserError: no database there, or one of another Optuna."""
+    from sqlalchemy.exc import SQLAlchemyError  # which Optuna has loaded
+
+    try:
+        return make()
+    except RuntimeError as problem:  # Optuna compares the version of its tables
+        raise UserError(
+            f"{storage} was made by another version of Optuna: optuna storage upgrade --storage {storage}"
+        ) from problem
+    except (SQLAlchemyError, ValueError, ImportError) as problem:
+        why = str(problem).splitlines()[0]
+        raise UserError(
+            f"hydra.sweeper.storage={storage}: {why}; give the address of a database, such as sqlite:///study.db"
+        ) from problem
+
+
 def _check_same(study: Any, options: list[str], folder: Path) -> None:
-    options = [option for option in options if not option.startswith("sweep.dir=")]
-    known = study.user_attrs.get("options", options)
+    options = _of_the_runs(options)
+    known = _of_the_runs(study.user_attrs.get("options", options))  # as an earlier version may have kept them
     if known != options:
         other = ", ".join(sorted(set(known) ^ set(options)))
         raise UserError(
             f"sweep.dir={folder} holds a study of other options ({other}): give those, or another sweep.dir"
         )
     study.set_user_attr("options", options)
+
+
+def _of_the_runs(options: list[str]) -> list[str]:
+    """``options`` without those of the command alone."""
+    of_the_command = ("sweep.dir=", *(f"{name}=" for name in OF_THE_COMMAND))
+    return [option for option in options if not option.startswith(of_the_command)]
 
 
 def _consecutive(trials: list[Any]) -> list[list[Any]]:

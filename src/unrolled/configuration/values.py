@@ -171,8 +171,14 @@ def register_resolvers() -> None:
     OmegaConf.register_new_resolver("start", _start, use_cache=True, replace=True)
     OmegaConf.register_new_resolver("absolute", _absolute, replace=True)
     OmegaConf.register_new_resolver("run_folder", _run_folder, replace=True)
+    OmegaConf.register_new_resolver("one_folder", _one_folder, replace=True)
     OmegaConf.register_new_resolver("better", _better, replace=True)
     OmegaConf.register_new_resolver("rate_of_batch", _rate_of_batch, replace=True)
+
+
+def _one_folder(name: str) -> str:
+    """``name`` as the name of one folder: a run such as model=mine/small is one, in its sweep's folder."""
+    return str(name).replace("/", "-")
 
 
 LOWER = ("loss", "perplexity", "aer", "ter", "error_rate")

@@ -23,7 +23,7 @@ from unrolled.data.store import TokenStore
 from unrolled.errors import POSITIVE_WHOLE, UserError, check
 from unrolled.files import clean
 from unrolled.text.lines import check_same_length, count_lines, unequal
-from unrolled.text.sides import PerSide, load_tokenizers, of_sides, with_features
+from unrolled.text.sides import PerSide, load_tokenizers, of_sides, programs, with_features
 from unrolled.text.tokenizer import Tokenizer, TokenizerChoice, fingerprint, save_tokenizers
 from unrolled.text.tokens import EOS, LONGEST
 
@@ -102,7 +102,11 @@ class DataModule(lightning.LightningDataModule):
         """Its name depends on the training text and everything else that determines the tokenizers."""
         train = self.text.files["train"]
         text = [None if path is None else self.text.hashes[path] for path in (train.source, train.target)]
-        return self._cache / "tokenizers" / _key(text, self._tokenizer, version("sentencepiece"))
+        return (
+            self._cache
+            / "tokenizers"
+            / _key(text, self._tokenizer, programs(self._tokenizer), version("sentencepiece"))
+        )
 
     def _store_path(self, text: Path, tokenizer: Tokenizer) -> Path:
         return self._cache / "ids" / _key(self.text.hashes[text], tokenizer.sha256)

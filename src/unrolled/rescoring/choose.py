@@ -81,6 +81,8 @@ def _row(entry: Entry) -> Array:
 
 def _weights(lists: Lists, weights: Mapping[str, float]) -> Array:
     names = list(lists[0][0].features)
+    if not isinstance(weights, Mapping):
+        raise UserError(f"weights={weights!r:.60}: give a number for each of {', '.join(names)}, by its name")
     for name, weight in weights.items():
         if name not in names:
             raise UserError(f"weights.{name}: there is no such feature{nearest(name, names)}")

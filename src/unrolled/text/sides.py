@@ -1,9 +1,12 @@
 """A tokenizer for each side, where source and target are cut differently: letters on one, phones on the other."""
 
+import inspect
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from unrolled.text.features import WithFeatures
+from unrolled.text.lines import sha256
 from unrolled.text.tokenizer import Tokenizer, TokenizerChoice, load_tokenizer
 
 SIDES = ("source", "target")
@@ -20,6 +23,16 @@ class PerSide:
 def of_sides(choice: TokenizerChoice | PerSide) -> tuple[TokenizerChoice, TokenizerChoice]:
     """The choice for the source and the one for the target."""
     return (choice.source, choice.target) if isinstance(choice, PerSide) else (choice, choice)
+
+
+def programs(choice: TokenizerChoice | PerSide) -> list[str]:
+    """SHA-256 of the files with the classes of ``choice``, so that one that has been edited is trained anew."""
+    sides = (side.letters if isinstance(side, WithFeatures) else side for side in of_sides(choice))
+    files = []
+    for side in sides:
+        with suppress(OSError, TypeError):  # a class typed into an interpreter has no file
+            files.append(sha256(inspect.getfile(type(side))))
+    return files
 
 
 def with_features(choice: TokenizerChoice | PerSide, separator: str | None) -> TokenizerChoice | PerSide:
