@@ -57,6 +57,15 @@ def test_a_run_with_too_few_translations_or_without_any_leaves_its_group_out(mad
     assert few == "gru: 2 translations of 3 test sentences"
 
 
+def test_a_file_that_cannot_be_read_leaves_only_its_group_out(made):
+    runs = [made("dot"), made("gru")]
+    (runs[1].folder / "translations" / "test.txt").write_bytes(b"sch\xf6n\n")
+    whole, (unread,) = read(runs)
+    assert [group.label for group in whole.groups] == ["dot"]
+    assert unread.startswith("gru: ")
+    assert "UTF-8" in unread
+
+
 def test_a_group_that_does_not_say_what_it_translated_is_left_out(made):
     whole, (said,) = read([made("dot"), made("gru", sha256={})])
     assert [group.label for group in whole.groups] == ["dot"]

@@ -44,6 +44,14 @@ def test_a_damaged_folder_is_made_again(how, file, tmp_path, caplog):
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
 
 
+def test_what_another_process_has_mended_is_left_to_it(tmp_path, monkeypatch):
+    keep(tmp_path / "kept", make)
+    looks = iter([False, True])
+    monkeypatch.setattr(kept, "is_whole", lambda folder: next(looks))
+    keep(tmp_path / "kept", lambda folder: pytest.fail("it is whole"))
+    assert sorted(path.name for path in (tmp_path / "kept").iterdir()) == [SUMS, "b.txt", "inside"]
+
+
 def test_the_sums_are_those_of_sha256sum(tmp_path):
     keep(tmp_path / "kept", make)
     assert subprocess.run(["sha256sum", "-c", "--quiet", SUMS], cwd=tmp_path / "kept", check=False).returncode == 0

@@ -71,9 +71,14 @@ def _read(
     if any(now.get(name) != run.fact(name) for name in TEST):
         raise UserError(f"{run.folder}: the test text has changed since this run translated it; restore the old file")
     sources, references = text.sources("test"), text.references("test")
-    hypotheses = {run.folder: list(read_lines(_file(run))) for group in groups for run in group.runs}
+    hypotheses: dict[Path, list[str]] = {}
     whole = []
     for group in groups:
+        try:
+            hypotheses |= {run.folder: list(read_lines(_file(run))) for run in group.runs}
+        except UserError as problem:
+            notices.append(f"{group.label}: {problem}")
+            continue
         lengths = {len(hypotheses[run.folder]) for run in group.runs}
         if lengths == {len(references)}:
             whole.append(group)

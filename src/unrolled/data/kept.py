@@ -24,6 +24,9 @@ def keep(folder: Path, make: Callable[[Path], object]) -> None:
         away = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
         with suppress(FileNotFoundError):  # another process of the run was faster
             folder.rename(away)
+            if is_whole(away):  # another process has mended it since we looked
+                away.rename(folder)
+                return
             shutil.rmtree(away) if away.is_dir() else away.unlink()
     with appearing(folder) as partial:
         make(partial)
