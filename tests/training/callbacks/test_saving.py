@@ -149,6 +149,21 @@ def test_every_rank_takes_up_its_own_random_state_and_count_of_words(rank):
         callback.on_train_end(trainer, module)
 
 
+def test_a_process_more_than_were_saved_keeps_its_own_random_state():
+    callback = SaveProgress(path="last.ckpt", minutes=None, steps=None)
+    saved = {"callbacks": {}, "random": [saving._random_state()], "target_tokens": [30], "curves": None}
+    callback.on_load_checkpoint(None, None, saved)
+    torch.manual_seed(4)
+    own = torch.rand(1).item()
+    torch.manual_seed(4)
+    module, trainer = SimpleNamespace(target_tokens=0), Trainer(global_rank=1, is_global_zero=False, loggers=[])
+    callback.on_train_start(trainer, module)
+    try:
+        assert (torch.rand(1).item(), module.target_tokens) == (own, 0)
+    finally:
+        callback.on_train_end(trainer, module)
+
+
 def test_a_validation_that_is_counted_across_epochs_is_preceded_by_a_checkpoint():
     trainer = Trainer(val_check_batch=4, check_val_every_n_epoch=None, global_step=7, num_training_batches=99)
     done = SimpleNamespace(total=SimpleNamespace(completed=7))
