@@ -9,6 +9,7 @@ from support.exporting import operators_read_once
 from support.run_contents import corpus
 from support.scripts import ROOT, call_script
 
+from unrolled.api import exported_run
 from unrolled.exported import onnx_files
 
 pytestmark = pytest.mark.slow
@@ -80,6 +81,21 @@ def test_a_run_is_not_exported_over(name, trained, tmp_path):
         f"export.py: output=run: this folder holds {name} already; name a new one\n",
     )
     assert (tmp_path / "run" / name).read_text() == "mine"
+
+
+def test_what_failed_leaves_no_files(trained, tmp_path, monkeypatch):
+    def written(model, folder):
+        for name in onnx_files.GRAPHS:
+            (folder / name).write_text("")
+        return {"kind": "translation"}
+
+    monkeypatch.setattr(exported_run, "check_installed", lambda: None)
+    monkeypatch.setattr(exported_run, "has_runtime", lambda: True)
+    monkeypatch.setattr(exported_run, "write_graphs", written)
+    monkeypatch.setattr(exported_run, "largest_difference", lambda *_: 0.1)
+    done = call_script("export.py", f"run={trained}", "output=parent/files", cwd=tmp_path)
+    assert (done.status, "cannot be exported: onnxruntime is 1.0e-01 off" in done.stderr) == (2, True)
+    assert not (tmp_path / "parent").exists()
 
 
 def test_mistakes_end_with_one_line(trained, tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from torch import nn
 from unrolled.errors import UserError
 from unrolled.exported.graphs import dynamic_axes, graphs, leaves, nested
 from unrolled.exported.onnx_encoder import OnnxEncoder
+from unrolled.models import extrapolating_attention
 from unrolled.models.encoder import Encoder
 from unrolled.models.feedforward_lm import feedforward_lm
 
@@ -23,7 +24,10 @@ def _operators():
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_operators")
-@pytest.mark.parametrize("name", ["rnnsearch-coverage", "encoder_decoder-none", "rnn_lm-lstm", "feedforward_lm-2"])
+@pytest.mark.parametrize(
+    "name",
+    ["rnnsearch-coverage", "cgru-location_extrapolating", "encoder_decoder-none", "rnn_lm-lstm", "feedforward_lm-2"],
+)
 def test_onnxruntime_computes_the_same(name, tmp_path):
     """One of each kind, and a bigram, which has no words before; docs/export.md has all, and how they were checked."""
     from unrolled.exported.onnx_files import write_graphs
@@ -41,6 +45,19 @@ def test_onnxruntime_computes_the_same(name, tmp_path):
         assert largest_difference(model, tmp_path, described, (SOURCE_WORDS, TARGET_WORDS)) < 1e-5
         next(iter(model.parameters())).add_(0.1)  # a file of another model is far from it
         assert largest_difference(model, tmp_path, described, (SOURCE_WORDS, TARGET_WORDS)) > 1e-3
+
+
+@pytest.mark.usefixtures("_operators")
+def test_a_graph_of_a_fixed_size_is_no_graph_of_the_model(tmp_path, monkeypatch):
+    from unrolled.exported.onnx_files import write_graphs
+
+    def fixed(energies, valid):
+        return torch.softmax(energies.unflatten(0, (len(valid), -1)), dim=-1).flatten(0, 1)
+
+    monkeypatch.setattr(extrapolating_attention, "normalised", fixed)
+    with pytest.raises(UserError, match=r"Step cannot be exported: .* use shape\[0\] instead of len"):
+        write_graphs(build("cgru", "location_extrapolating").float().eval(), tmp_path)
+    assert not (tmp_path / "step.onnx").exists()
 
 
 def test_the_axes_that_are_not_fixed_are_found():

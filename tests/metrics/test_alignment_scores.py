@@ -59,5 +59,6 @@ def test_each_target_word_is_linked_to_where_it_looks_most():
     weights = np.array([[0.1, 0.7, 0.2], [0.0, 0.5, 0.5], [0.0, 0.1, 0.9], [0.3, 0.4, 0.3]])
     assert links_from_weights(weights) == {(1, 0), (1, 1), (2, 2), (1, 3)}
     assert all(type(i) is int and type(j) is int for i, j in links_from_weights(weights))
+    assert links_from_weights([[0.1, 0.9], [0, 0], [0.2, 0.8]]) == {(1, 0), (1, 2)}  # a word without pieces
     assert links_from_weights(np.zeros((0, 3))) == set()
     assert links_from_weights(np.zeros((3, 0))) == set()

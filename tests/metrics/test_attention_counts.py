@@ -34,6 +34,13 @@ def test_figures_are_of_words():
     }
 
 
+def test_words_without_pieces_do_not_count():
+    """A no-break space between two spaces is a word for white space, and nothing for SentencePiece."""
+    odd = AttentionCounts()
+    odd.add(WEIGHTS, [0, 0, 2, 4], [0, 3, 3], ({(0, 0), (4, 3)}, {(2, 3)}))
+    assert odd == counted(({(0, 0), (2, 1)}, {(1, 1)}))
+
+
 def test_gold_links_bring_the_alignment_figures():
     figures = counted(({(0, 0), (2, 1)}, {(0, 0), (2, 1), (1, 1)})).figures()
     # found: 0-0, 1-1; sure: 0-0, 2-1

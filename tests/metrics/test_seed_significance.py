@@ -23,6 +23,8 @@ def test_closed_forms_of_students_t():
     for t in (0.0, 0.3, 1.7, 25.0):
         assert two_sided(t, 1) == pytest.approx(1 - 2 / math.pi * math.atan(t), abs=1e-12)
         assert two_sided(-t, 2) == pytest.approx(1 - t / math.sqrt(2 + t * t), abs=1e-12)
+    assert two_sided(1.96, 1e9) == pytest.approx(math.erfc(1.96 / math.sqrt(2)), rel=1e-5)
+    assert quantile(0.8, 1e9) == pytest.approx(0.8416212, abs=1e-5)
     assert two_sided(1.96, 1e5) == pytest.approx(math.erfc(1.96 / math.sqrt(2)), abs=1e-4)
 
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from unrolled.configuration.load import load_trained
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError
-from unrolled.exported.onnx_files import DESCRIPTION, check_installed, describe, write_graphs
+from unrolled.exported.onnx_files import DESCRIPTION, GRAPHS, check_installed, describe, write_graphs
 from unrolled.exported.session import has_runtime, largest_difference
-from unrolled.files import path_of
+from unrolled.files import path_of, remove_if_empty
 from unrolled.runs.weights import digest
 from unrolled.text.tokenizer import fingerprint, save_tokenizers
 
@@ -30,17 +30,23 @@ def exported(run_folder: str | None, output: str | PathLike[str]) -> Path:
         if (folder / taken).exists():
             raise UserError(f"output={folder}: this folder holds {taken} already; name a new one")
     folder.mkdir(parents=True, exist_ok=True)
-    described = write_graphs(model.eval(), folder)
-    source = None if described["kind"] == "language_modeling" else source
-    if has_runtime():
-        with torch.inference_mode():
-            words = (target.size if source is None else source.size), target.size
-            difference = largest_difference(model, folder, described, words)
-        log.info("onnxruntime: log-probabilities differ by at most %.1e of their size", difference)
-        if not difference < CLOSE:
-            raise UserError(f"output={folder}: onnxruntime is {difference:.1e} off; do not use these files")
-    else:
-        log.warning("onnxruntime is not installed, so the files were not checked")
+    try:
+        described = write_graphs(model.eval(), folder)
+        source = None if described["kind"] == "language_modeling" else source
+        if has_runtime():
+            with torch.inference_mode():
+                words = (target.size if source is None else source.size), target.size
+                difference = largest_difference(model, folder, described, words)
+            log.info("onnxruntime: log-probabilities differ by at most %.1e of their size", difference)
+            if not difference < CLOSE:
+                raise UserError(f"run={run_folder} cannot be exported: onnxruntime is {difference:.1e} off")
+        else:
+            log.warning("onnxruntime is not installed, so the files were not checked")
+    except BaseException:  # nobody should use these files
+        for name in GRAPHS:
+            (folder / name).unlink(missing_ok=True)
+        remove_if_empty(folder)
+        raise
     save_tokenizers(folder / "tokenizer", source, target)
     chosen = {name: resolved(run)[name] for name in ("choices", "model", "attention")}
     sha256 = {"weights": digest(model.state_dict()), **fingerprint(source, target)}

@@ -17,6 +17,7 @@ from unrolled.text.tokenizer import Tokenizer, WordTokenizer
 from unrolled.text.tokens import BOS, EOS, PAD, UNK
 
 DESCRIPTION = "model.json"
+GRAPHS = START, STEP = "start.onnx", "step.onnx"
 NEEDED = ("onnx", "onnxscript")
 
 
@@ -48,10 +49,10 @@ def write_graphs(model: nn.Module, folder: Path) -> dict[str, Any]:
         described["start"] = ["source", "lengths"]
         outputs = ["log_probs", "weights", *handed_on]
         inputs = [{0: "batch", 1: "length"}, {0: "batch"}]
-        _write(parts.start, example(), inputs, ["source", "lengths"], names, folder / "start.onnx")
+        _write(parts.start, example(), inputs, ["source", "lengths"], names, folder / START)
     tokens = torch.full((len(parts.state[0]),), BOS)
     before = (tokens, *parts.state)
-    _write(parts.step, before, [{0: "batch"}, *axes], ["tokens", *names], outputs, folder / "step.onnx")
+    _write(parts.step, before, [{0: "batch"}, *axes], ["tokens", *names], outputs, folder / STEP)
     return described | {"step": ["tokens", *names], "next": outputs}
 
 
@@ -94,6 +95,13 @@ def _write(
             first = next((line.strip() for line in str(problem).splitlines() if line.strip()), "")
             raise UserError(f"{type(module).__name__} cannot be exported; PyTorch says: {first:.200}") from problem
     assert program is not None
+    expected = dict(zip(input_names, axes, strict=True))
+    for value in program.model.graph.inputs:
+        if value.shape is not None and any(isinstance(value.shape[axis], int) for axis in expected[str(value.name)]):
+            raise UserError(
+                f"{type(module).__name__} cannot be exported: PyTorch has taken the size of a batch for a constant; in "
+                "a class of yours, use shape[0] instead of len()"
+            )
     with appearing(path) as partial:
         program.save(partial)
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from unrolled.exported.graphs import graphs
+from unrolled.exported.onnx_files import START, STEP
 from unrolled.text.tokens import SPECIALS
 
 STEPS = 6
@@ -29,8 +30,8 @@ def largest_difference(model: nn.Module, folder: Path, described: dict[str, Any]
         return onnxruntime.InferenceSession(str(folder / name), providers=["CPUExecutionProvider"])
 
     random = torch.Generator().manual_seed(1)
-    step = session("step.onnx")
-    start = None if isinstance(described["start"][0], dict) else session("start.onnx")
+    step = session(STEP)
+    start = None if isinstance(described["start"][0], dict) else session(START)
     largest = 0.0
     for lengths in ([9, 2, 7], [4], [1]):
         source = torch.randint(

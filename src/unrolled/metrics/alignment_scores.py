@@ -70,11 +70,15 @@ def alignment_scores(hypotheses: Iterable[Links], gold: Iterable[tuple[Links, Li
 
 
 def links_from_weights(weights: npt.ArrayLike) -> Links:
-    """Links each target word to the source word that it attends to most, the first if equal. ``weights (T, S)``."""
+    """Links each target word to the source word that it attends to most, the first if equal. ``weights (T, S)``.
+
+    A word without weights, which has no pieces, has no link.
+    """
     weights = np.asarray(weights)
     if weights.size == 0:
         return set()
-    return {(int(source), target) for target, source in enumerate(weights.argmax(axis=1))}
+    attends = weights.any(axis=1)
+    return {(int(source), target) for target, source in enumerate(weights.argmax(axis=1)) if attends[target]}
 
 
 def _share(counted: int, whole: int) -> float:

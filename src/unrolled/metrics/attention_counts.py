@@ -34,15 +34,16 @@ class AttentionCounts:
         """Count a pair: ``weights (T, S)``, and the word of each piece except </s>.
 
         The weights of a target word are the mean over its pieces; </s> of the source counts as a word, that of the
-        target is ignored. ``gold``: the pair's (sure, possible) links, None if they are not known.
+        target is ignored, and so are words without pieces, such as a lone no-break space. ``gold``: the pair's (sure,
+        possible) links, None if they are not known.
         """
         end = max(source_words, default=-1) + 1
         words = word_weights(np.asarray(weights)[:-1], [*source_words, end], target_words)
         links = links_from_weights(words[:, :end])
         # H(alpha_i) = -sum_j alpha_ij log alpha_ij, 0 log 0 = 0
         self.entropy -= float(np.sum(words * np.log(words, out=np.zeros_like(words), where=words > 0)))
-        self.target_words += len(words)
-        self.source_words += end
+        self.target_words += len({*target_words})
+        self.source_words += len({*source_words})
         self.attended += len({source for source, _ in links})
         if gold is not None:
             self.alignment.add(links, gold)

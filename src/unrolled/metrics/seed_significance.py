@@ -96,12 +96,13 @@ def difference(
     )
 
 
+NORMAL = 1e6  # degrees of freedom, above which the distribution is as good as normal
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(200)
 
 
 def two_sided(t: float, freedom: float) -> float:
     """P(|T| > |t|) of Student's t with ``freedom`` degrees of freedom, at least 1."""
-    outside, everything = _outside(t, freedom)
+    outside, everything = _outside(t, min(freedom, NORMAL))
     return outside / everything
 
 
@@ -125,7 +126,7 @@ def quantile(share: float, freedom: float) -> float:
 
     By Newton's method from 0: above 0 the distribution function is concave, so each step stays below the value.
     """
-    t = 0.0
+    t, freedom = 0.0, min(freedom, NORMAL)
     for _ in range(200):
         outside, everything = _outside(t, freedom)
         density = (1 + t * t / freedom) ** (-(freedom + 1) / 2) / (2 * math.sqrt(freedom) * everything)

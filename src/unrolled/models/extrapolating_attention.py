@@ -73,7 +73,7 @@ class ExtrapolatingLocationAttention(Attention):
 
     def gaussian(self, w: Tensor, looked_at: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
         """mu_i and sigma_i ``(B, K)`` of K hypotheses from w ``(B K, A)``, a_{i-1} ``(B K, 1)`` and n ``(B, 1)``."""
-        sentences = len(words)
+        sentences = words.shape[0]
         rho = self.mean(w).to(words.dtype).unflatten(0, (sentences, -1))
         # mu_i = clamp(stairs(rho_1) / (n - 1) + sigma(20 (rho_2 + 1/2)) a_{i-1} + sigma(20 (rho_3 - 1/2)))
         steps = soft_stairs(rho[..., 0]) / (words - 1).clamp(min=1)
@@ -87,13 +87,13 @@ class ExtrapolatingLocationAttention(Attention):
 
 def normalised(energies: Tensor, valid: Tensor) -> Tensor:
     """The soft-max over the valid positions: ``(N, S)``, bool ``(B, S)`` -> weights ``(N, S)``, at least float32."""
-    energies = (energies.float() if energies.dtype.itemsize < 4 else energies).unflatten(0, (len(valid), -1))
+    energies = (energies.float() if energies.dtype.itemsize < 4 else energies).unflatten(0, (valid.shape[0], -1))
     return torch.softmax(energies.masked_fill(~valid.unsqueeze(1), float("-inf")), dim=-1).flatten(0, 1)
 
 
 def average(weights: Tensor, values: Tensor) -> Tensor:
     """The weighted sum of the values: ``(N, S)``, ``(B, S, X)`` -> ``(N, X)``."""
-    return torch.bmm(weights.to(values.dtype).unflatten(0, (len(values), -1)), values).flatten(0, 1)
+    return torch.bmm(weights.to(values.dtype).unflatten(0, (values.shape[0], -1)), values).flatten(0, 1)
 
 
 def soft_stairs(x: Tensor) -> Tensor:
