@@ -110,6 +110,16 @@ def test_a_file_by_hand_is_looked_up_with_back_off(tmp_path):
     assert score(model, tokenizer, "dog cat see") == pytest.approx(expected, abs=1e-6)
 
 
+@pytest.mark.parametrize("certain", ["0", "-99"])
+def test_the_beginning_of_a_sentence_is_never_a_next_word(certain, tmp_path):
+    """KenLM writes 0 for <s>, SRILM -99."""
+    (tmp_path / "by_hand.arpa").write_text(re.sub(r"-\S+(?=\t<s>\t)", certain, BY_HAND))
+    model, _ = load_arpa(tmp_path / "by_hand.arpa")
+    assert f"{certain}\t<s>\t" in (tmp_path / "by_hand.arpa").read_text()
+    log_probs, _ = model.step(torch.tensor([1]), model.zero_state(1))
+    assert log_probs[0, 1] == -math.inf
+
+
 def test_kenlm_finds_the_same_probabilities(tmp_path):
     kenlm = pytest.importorskip("kenlm", reason="KenLM is an oracle for ARPA files: pip install kenlm")
     (tmp_path / "hand.arpa").write_text(

@@ -171,10 +171,11 @@ class _Reader:
 
 
 def _all_words(single: Rows, vocabulary: int) -> Rows:
-    """The single words by ascending id; those that the file lacks have p = 0."""
+    """The single words by ascending id; those that the file lacks have p = 0, and so has <s>, whatever it says there."""
     ids = single.ids[:, 0]
     log_probs, weights = np.full(vocabulary, -np.inf, dtype=np.float32), np.zeros(vocabulary, dtype=np.float32)
     log_probs[ids], weights[ids] = single.log_probs, single.log_backoffs
+    log_probs[BOS] = -np.inf  # nothing predicts it, but KenLM writes that it is certain
     return Rows(np.arange(vocabulary)[:, None], log_probs, weights)
 
 
