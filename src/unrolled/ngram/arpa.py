@@ -171,7 +171,7 @@ class _Reader:
 
 
 def _all_words(single: Rows, vocabulary: int) -> Rows:
-    """The single words by ascending id; those that the file lacks have p = 0, and so has <s>, whatever it says there."""
+    """The single words by ascending id; those that the file lacks, and <s>, have p = 0."""
     ids = single.ids[:, 0]
     log_probs, weights = np.full(vocabulary, -np.inf, dtype=np.float32), np.zeros(vocabulary, dtype=np.float32)
     log_probs[ids], weights[ids] = single.log_probs, single.log_backoffs
