@@ -77,8 +77,8 @@ def links_from_weights(weights: npt.ArrayLike) -> Links:
     weights = np.asarray(weights)
     if weights.size == 0:
         return set()
-    attends = weights.any(axis=1)
-    return {(int(source), target) for target, source in enumerate(weights.argmax(axis=1)) if attends[target]}
+    attended = np.where(weights.any(axis=1), weights.argmax(axis=1), -1)
+    return {(source, target) for target, source in enumerate(attended.tolist()) if source >= 0}
 
 
 def _share(counted: int, whole: int) -> float:
