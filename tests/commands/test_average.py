@@ -22,5 +22,8 @@ def test_the_average_of_several_validations_is_a_run(moved, trained):
     for name, weight in mean.items():
         torch.testing.assert_close(weight, torch.stack([each[name] for each in weights]).mean(dim=0))
     assert call_script("evaluate.py", f"run={several}", cwd=elsewhere).status == 0
+    resumed = call_script("train.py", f"resume={several}", cwd=elsewhere)
+    assert (resumed.status, "there is no checkpoints/last.ckpt" in resumed.stderr) == (2, True)
+    torch.testing.assert_close(load_file(Path(several) / "weights.safetensors"), mean, rtol=0, atol=0)
     refused = call_script("average.py", f"run={folder}", "number=4", cwd=elsewhere)
     assert (refused.status, "give number=3" in refused.stderr) == (2, True)

@@ -4,7 +4,7 @@ import pytest
 
 from unrolled.errors import UserError
 from unrolled.runs.results import read_results, write_results
-from unrolled.runs.resume import LAST, begin, check_resumable, last_checkpoint, moved, status
+from unrolled.runs.resume import LAST, begin, check_checkpoint, check_resumable, last_checkpoint, moved, status
 
 
 def test_a_run_that_was_killed_has_no_status(tmp_path):
@@ -21,6 +21,16 @@ def test_a_diverged_run_is_not_resumed(tmp_path):
     write_results(tmp_path, {"status": "diverged"})
     with pytest.raises(UserError, match=r"optimizer\.lr"):
         check_resumable(tmp_path)
+
+
+def test_weights_without_a_checkpoint_are_not_resumed(tmp_path):
+    check_checkpoint(tmp_path)  # killed before the first of either
+    (tmp_path / "weights.safetensors").write_bytes(b"weights")
+    with pytest.raises(UserError, match=r"there is no checkpoints/last\.ckpt, only the weights"):
+        check_checkpoint(tmp_path)
+    (tmp_path / LAST).parent.mkdir()
+    (tmp_path / LAST).write_bytes(b"state")
+    check_checkpoint(tmp_path)
 
 
 @pytest.mark.parametrize("resume", [True, False])

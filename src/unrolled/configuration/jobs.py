@@ -22,7 +22,7 @@ from unrolled.configuration.values import CONFIG, load_runs, read_config, read_p
 from unrolled.errors import UserError, called
 from unrolled.files import remove_if_empty
 from unrolled.runs.results import read_results
-from unrolled.runs.resume import check_resumable, moved, progress, status
+from unrolled.runs.resume import check_checkpoint, check_resumable, moved, progress, status
 from unrolled.training.ranks import is_first
 
 log = logging.getLogger(__name__)
@@ -160,17 +160,21 @@ def _reproduced(config: DictConfig) -> Job:
 def _resumed(config: DictConfig) -> Job:
     """A job with the configuration of that run; longer if trainer.max_epochs, max_steps or max_time say so."""
     run = read_config(config.resume)
+    folder = Path(os.path.abspath(config.resume))
+    if "trainer" not in run:  # imported
+        check_checkpoint(folder)
     trainer = resolved(run.trainer)
     given = {name: OmegaConf.select(config, name) for name in _overrides(f"resume={config.resume}", LONGER)}
     for name, value in given.items():
         OmegaConf.update(run, name, value)
-    folder = Path(os.path.abspath(config.resume))
     check_resumable(folder)
     if given:
         check_options(run, "train")  # before the limits are compared
         _check_longer(given, folder)
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
     check_links(folder)
+    if not finished:
+        check_checkpoint(folder)
     if in_sweep():
         remove_if_empty(Path(HydraConfig.get().runtime.output_dir))  # which Hydra has made for a new run
     return Job(at_home(run, folder, config.cache), resume=True, results=read_results(folder) if finished else None)

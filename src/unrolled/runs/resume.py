@@ -35,6 +35,15 @@ def check_resumable(folder: Path) -> None:
         )
 
 
+def check_checkpoint(folder: Path) -> None:
+    """UserError: weights without a checkpoint, such as an average, which training from the beginning would replace."""
+    if (folder / "weights.safetensors").is_file() and last_checkpoint(folder) is None:
+        raise UserError(
+            f"resume={folder}: there is no {LAST}, only the weights that a training, average.py or import_weights.py "
+            "has left: nothing can be resumed"
+        )
+
+
 def last_checkpoint(folder: Path) -> Path | None:
     """Where training resumes, None if it ended before the first checkpoint."""
     return folder / LAST if (folder / LAST).is_file() else None
