@@ -69,6 +69,7 @@ def test_lists_are_rescored_tuned_and_chosen_as_by_the_command(trained, language
         (lambda run: unrolled.interpolate([], ["a"]), "runs=.*give at least one"),
         (lambda run: unrolled.rescore(run.translate(["a"], nbest=1), ["lm"]), "scorers=.*by the names"),
         (lambda run: unrolled.rescore(3, {}), "lists=3: give what"),
+        (lambda run: unrolled.rescore(run.translate(["a"], nbest=1), {}, sources=3), "sources=3: give text"),
         (lambda run: run.average("worst"), "which=worst"),
         (lambda run: run.average(number=0), "number=0"),
         (lambda run: run.save_arpa("a.arpa"), "is not an n-gram model"),

@@ -127,6 +127,7 @@ def rescore(
     """
     if not isinstance(scorers, Mapping):
         raise UserError(f"scorers={scorers!r:.60}: give runs by the names of their features, {{'lm': run}}")
+    sources = None if sources is None else texts(sources, "sources")
     if isinstance(lists, str | PathLike):
         rescored_lists = read_lists(lists, sources)
     else:
@@ -135,7 +136,7 @@ def rescore(
         given = [nbest[0].source for nbest in lists if nbest] if sources is None else sources
         rescored_lists = RescoredLists(entries, given)
     if sources is not None:
-        rescored_lists.check_as_many(texts(sources, "sources"), "sources")
+        rescored_lists.check_as_many(sources, "sources")
     for name in scorers:
         check_name(rescored_lists.lists, name)
     for name, run in scorers.items():
