@@ -285,6 +285,7 @@ def test_what_cannot_be_resumed_is_refused_in_one_line(whole, tmp_path):
         ([f"resume={diverged}"], ["diverged", "optimizer.lr"]),
         ([f"reproduce={diverged}"], ["did not complete"]),
         ([f"reproduce={trained}", "seed=2"], ["seed=2", "own options"]),
+        ([f"reproduce={trained}", f"hydra.run.dir={trained}"], ["trained over itself"]),
         ([f"resume={trained}", "hydra.run.dir=elsewhere"], ["own folder"]),
         ([f"resume={trained}", "model=bahdanau"], ["model=bahdanau", "trainer.max_epochs"]),
         ([f"resume={trained}", "trainer.precision=bf16-mixed"], ["trainer.precision", "own options"]),

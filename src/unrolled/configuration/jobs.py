@@ -149,6 +149,8 @@ def _reproduced(config: DictConfig) -> Job:
     _overrides(f"reproduce={config.reproduce}", ())
     if status(original) != "completed":
         raise UserError(f"reproduce={config.reproduce}: this run did not complete, so there is nothing to compare with")
+    if os.path.realpath(config.run_folder) == os.path.realpath(original):
+        raise UserError(f"reproduce={config.reproduce}: it would be trained over itself: give another hydra.run.dir")
     again = at_home(run, Path(config.run_folder), config.cache)
     where_it_is = at_home(run, original, config.cache)
     for name in READ:  # what the original's folder holds, the new one does not
