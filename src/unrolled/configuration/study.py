@@ -79,8 +79,7 @@ def sweep(
     space, fixed = search_space(arguments)
     folder = Path(config.hydra.sweep.dir)
     folder.mkdir(parents=True, exist_ok=True)
-    make = partial(optuna.create_study, study_name=STUDY, pruner=pruner, load_if_exists=True)
-    study = _opened(lambda: make(storage=storage, direction=DIRECTIONS[direction]), storage)
+    study = _opened(storage, direction=DIRECTIONS[direction], pruner=pruner)
     _check_same(study, sorted(arguments), folder)
 
     def options(trial: Any) -> tuple[str, ...]:
@@ -105,12 +104,13 @@ def sweep(
     _conclude(study, folder)
 
 
-def _opened(make: Callable[[], Any], storage: str) -> Any:
-    """The study in ``storage`` that ``make`` gives. UserError: no database there, or one of another Optuna."""
+def _opened(storage: str, **options: Any) -> Any:
+    """The study in ``storage``, a new one if there is none. UserError: no database, or one of another Optuna."""
+    import optuna
     from sqlalchemy.exc import SQLAlchemyError  # which Optuna has loaded
 
     try:
-        return make()
+        return optuna.create_study(storage=storage, study_name=STUDY, load_if_exists=True, **options)
     except RuntimeError as problem:  # Optuna compares the version of its tables
         raise UserError(
             f"{storage} was made by another version of Optuna: optuna storage upgrade --storage {storage}"

@@ -102,11 +102,8 @@ class DataModule(lightning.LightningDataModule):
         """Its name depends on the training text and everything else that determines the tokenizers."""
         train = self.text.files["train"]
         text = [None if path is None else self.text.hashes[path] for path in (train.source, train.target)]
-        return (
-            self._cache
-            / "tokenizers"
-            / _key(text, self._tokenizer, programs(self._tokenizer), version("sentencepiece"))
-        )
+        key = _key(text, self._tokenizer, programs(self._tokenizer), version("sentencepiece"))
+        return self._cache / "tokenizers" / key
 
     def _store_path(self, text: Path, tokenizer: Tokenizer) -> Path:
         return self._cache / "ids" / _key(self.text.hashes[text], tokenizer.sha256)
