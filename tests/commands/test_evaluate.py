@@ -3,8 +3,8 @@
 import csv
 
 import pytest
-from support.run_contents import sacrebleu, shown
-from support.scripts import call_script, results, train, write_pair
+from support.run_contents import NO_PAGES, sacrebleu, shown
+from support.scripts import TINY_MODEL, call_script, results, train, write_pair
 
 ENGLISH = ["Two men are walking.", "A dog sleeps here, it seems.", "The small dog isn't walking!", "Who sleeps?"]
 GERMAN = ["Zwei Männer gehen.", "Ein Hund schläft hier, scheint es.", "Der kleine Hund geht nicht!", "Wer schläft?"]
@@ -58,6 +58,22 @@ def test_text_in_files_is_trained_and_scored_and_evaluated_from_elsewhere(tmp_pa
     (tmp_path / "elsewhere").mkdir()
     done = call_script("evaluate.py", f"run={run}", cwd=tmp_path / "elsewhere")
     assert shown(done.stdout, "bleu") == pytest.approx(results(run)["test/bleu"], rel=1e-3)
+
+
+def test_evaluate_says_that_a_text_has_changed_and_refuses_unequal_sides(tmp_path, caplog):
+    data = [f"data.{split}={write_pair(tmp_path, split, ENGLISH, GERMAN)}" for split in ("train", "val", "test")]
+    more = ["data=parallel_text", "tokenizer=word", "trainer.max_steps=1", "logger=csv", *NO_PAGES, *TINY_MODEL]
+    run = train(tmp_path, *data, *more)
+    write_pair(tmp_path, "test", ENGLISH, [*GERMAN[1:], "Neu."])
+    assert call_script("evaluate.py", f"run={run}", "split=val", cwd=tmp_path).status == 0
+    assert "has changed" not in caplog.text
+    assert call_script("evaluate.py", f"run={run}", cwd=tmp_path).status == 0
+    assert f"test.target has changed since {run} was trained: these figures are of what it holds now" in caplog.text
+    assert "test.source has changed" not in caplog.text
+    write_pair(tmp_path, "test", ENGLISH, GERMAN[1:])
+    done = call_script("evaluate.py", f"run={run}", cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    assert "test.source has 4 lines and " in done.stderr
 
 
 def test_evaluate_scores_alignment_files(tmp_path):

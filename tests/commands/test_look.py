@@ -28,6 +28,13 @@ def test_a_run_s_page_is_written_again(trained, tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_page_is_not_written_over_the_run(trained, tmp_path):
+    done = call_script("look.py", f"runs={trained}", f"output={trained}/config.yaml", cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    assert "config.yaml: this file belongs to the run " in done.stderr
+    assert (trained / "config.yaml").read_text(encoding="utf-8").startswith("seed: ")
+
+
 def test_two_runs_stand_on_one_page(trained, tmp_path):
     text = record.read(trained)[0]["sentences"][0]["text"]
     other = write_record(tmp_path / "other", "other", text)

@@ -134,6 +134,12 @@ MISTAKES = [
     ("score.py", ["run=."], ["config.yaml"]),
     ("score.py", ["run=.", "source=one.talp", "target=two.talp"], ["one.talp has 1", "two.talp has 2"]),
     ("score.py", ["run=.", "source=one.talp", "target=one.talp", "detail=all"], ["detail=all", "tokens"]),
+    (
+        "score.py",
+        ["run=.", "source=two.txt", "target=two.txt", "alignments=two.txt"],
+        ["alignments=two.txt and so"],
+    ),
+    ("translate.py", ["run=.", "alignments=out", "weights=out"], ["alignments=out and weights=out are the same file"]),
     ("sample.py", ["run=."], ["config.yaml"]),
     ("sample.py", ["run=.", "number=0"], ["number=0"]),
     ("translate.py", ["run=.", "search=bean"], ["did you mean beam?"]),

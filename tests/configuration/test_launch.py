@@ -10,6 +10,7 @@ from unrolled.configuration import launch
 from unrolled.configuration.jobs import RESOLVED
 from unrolled.configuration.launch import _with_enough_memory
 from unrolled.errors import UserError
+from unrolled.runs.resume import LAST, begin
 
 CONFIG = {"data": {"max_tokens": 101, "module": {"max_tokens": 101}}, "trainer": {"accumulate_grad_batches": 3}}
 
@@ -21,12 +22,17 @@ def alone(monkeypatch):
     monkeypatch.setattr(launch, "started_from_outside", lambda: False)
 
 
-def out_of_memory(times, problem=torch.OutOfMemoryError):
-    """A training that fails ``times`` times, and how it was called."""
+def out_of_memory(times, problem=torch.OutOfMemoryError, *, begins=False, saves=False):
+    """A training that fails ``times`` times, once it has begun and saved a checkpoint, and how it was called."""
     calls = []
 
     def train(config, folder, *, resume):
         calls.append((config.data.max_tokens, resume))
+        if begins:
+            begin(folder, f"max_tokens: {config.data.max_tokens}\n", resume=resume)
+        if saves:
+            (folder / LAST).parent.mkdir(exist_ok=True)
+            (folder / LAST).touch()
         if len(calls) <= times:
             raise problem("by a test")
         return {"status": "completed"}
@@ -34,14 +40,21 @@ def out_of_memory(times, problem=torch.OutOfMemoryError):
     return train, calls
 
 
-@pytest.mark.parametrize("saved", [True, False])
-def test_it_continues_from_the_last_checkpoint_with_half_the_batches_and_again(alone, saved, tmp_path):
-    if saved:
-        (tmp_path / "checkpoints").mkdir()
-        (tmp_path / "checkpoints" / "last.ckpt").touch()
-    train, calls = out_of_memory(2)
+@pytest.mark.parametrize("saves", [True, False])
+def test_it_continues_from_the_last_checkpoint_with_half_the_batches_and_again(alone, saves, tmp_path):
+    train, calls = out_of_memory(2, begins=True, saves=saves)
     done = _with_enough_memory(train, OmegaConf.create(CONFIG), tmp_path, resume=False)
-    assert (done, calls) == ({"status": "completed"}, [(101, False), (50, saved), (25, saved)])
+    assert (done, calls) == ({"status": "completed"}, [(101, False), (50, saves), (25, saves)])
+
+
+def test_the_checkpoint_of_an_earlier_run_is_none_of_its_own(alone, tmp_path):
+    earlier, _ = out_of_memory(0, begins=True, saves=True)
+    earlier(OmegaConf.create(CONFIG), tmp_path, resume=False)
+    (tmp_path / "results.json").write_text("of the earlier run", encoding="utf-8")
+    train, calls = out_of_memory(2)
+    _with_enough_memory(train, OmegaConf.create(CONFIG), tmp_path, resume=False)
+    assert calls == [(101, False), (50, False), (25, False)]
+    assert (tmp_path / "results.json").read_text(encoding="utf-8") == "of the earlier run"
 
 
 @pytest.mark.parametrize(

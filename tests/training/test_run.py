@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 from unrolled.errors import UserError
 from unrolled.models.fast import graphs
 from unrolled.training import run as module
+from unrolled.training.callbacks.beginning import Beginning
 from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.speed import Speed
 from unrolled.training.preemption import Preempted
@@ -29,9 +30,12 @@ class Task(torch.nn.Module):
 
 
 class Trainer:
-    """Trains by calling ``fit``; validation saves ``weights`` as the best, with the figures ``best``."""
+    """Trains by calling ``fit``; validation saves ``weights`` as the best, with the figures ``best``.
 
-    def __init__(self, folder, fit, best=None):
+    accepts: whether it comes to the first batch.
+    """
+
+    def __init__(self, folder, fit, best=None, *, accepts=True):
         self.strategy = SimpleNamespace(root_device=torch.device("cpu"))
         self.precision, self.world_size, self.is_global_zero = "32-true", 1, True
         self.limit_test_batches, self.accumulate_grad_batches, self.val_check_interval = 1.0, 1, 1.0
@@ -41,10 +45,14 @@ class Trainer:
         self.callback_metrics = {"val/loss": torch.tensor(2.5), "val/bleu": torch.tensor(torch.nan), "lr": 1}
         self.checkpoint_callback = ModelCheckpoint(dirpath=folder / "checkpoints")
         self._fit, self._best, self.started_from = fit, best, None
+        self._accepts = accepts
 
     def fit(self, task, *, datamodule, ckpt_path, weights_only):
         assert weights_only
         self.started_from = ckpt_path
+        if self._accepts:
+            assert isinstance(self.callbacks[0], Beginning)
+            self.callbacks[0].on_train_start(self, task)
         self._fit()
         if self._best is not None:
             self.checkpoint_callback.best_model_path = str(self._best)
@@ -77,12 +85,18 @@ def start(tmp_path, monkeypatch):
     monkeypatch.setattr("unrolled.figures.curves.save_curves", lambda folder, name: None)
     (tmp_path / "checkpoints").mkdir()
 
-    def begin(fit=lambda: None, best=None, **options):
-        trainer = Trainer(tmp_path, fit, best)
+    def begin(fit=lambda: None, best=None, accepts=True, **options):
+        trainer = Trainer(tmp_path, fit, best, accepts=accepts)
         data = SimpleNamespace(fingerprint=lambda: {"tokenizer.target": "abc", "train.target": "def"})
         facts = {"model": "cgru", "seed": 3}
         return trainer, run(
-            module=options.pop("task", Task()), data=data, trainer=trainer, folder=tmp_path, facts=facts, **options
+            module=options.pop("task", Task()),
+            data=data,
+            trainer=trainer,
+            folder=tmp_path,
+            begin=(tmp_path / "begun").touch,
+            facts=facts,
+            **options,
         )
 
     return begin
@@ -148,8 +162,9 @@ def test_only_what_lightning_says_of_the_number_of_batches_is_the_users_mistake(
         ("lightning.fit", UserError, "^trainer: Lightning says: two lines$"),
         ("data", ValueError, "two\n"),
     ):
+        trainer = Trainer(tmp_path, fit(source))
         with pytest.raises(raised, match=said):
-            run(module=Task(), data=None, trainer=Trainer(tmp_path, fit(source)), folder=tmp_path, facts={})
+            run(module=Task(), data=None, trainer=trainer, folder=tmp_path, begin=lambda: None, facts={})
 
 
 @pytest.mark.parametrize(("end", "status"), [(Preempted(), "interrupted"), (RuntimeError("x"), "failed")])
@@ -157,6 +172,21 @@ def test_preemption_and_failure_are_written_down_and_raised(end, status, start, 
     with pytest.raises(type(end)):
         start(ends_with(end))
     assert written(tmp_path)["status"] == status
+
+
+@pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(1), Preempted(), UserError("x"), RuntimeError("x")])
+def test_what_ends_before_the_first_batch_leaves_the_folder_as_it_was(end, start, tmp_path):
+    (tmp_path / "results.json").write_text("of an earlier run", encoding="utf-8")
+    with pytest.raises(KeyboardInterrupt if type(end) is SystemExit else type(end)):
+        start(ends_with(end), accepts=False)
+    assert (tmp_path / "results.json").read_text(encoding="utf-8") == "of an earlier run"
+    assert not (tmp_path / "begun").exists()
+
+
+def test_a_run_with_nothing_left_to_train_begins_too(start, tmp_path):
+    start(accepts=False)
+    assert (tmp_path / "begun").exists()
+    assert written(tmp_path)["status"] == "completed"
 
 
 @pytest.mark.parametrize("end", [None, KeyboardInterrupt(), ValueError("no")])

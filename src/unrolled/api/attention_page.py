@@ -9,6 +9,7 @@ from unrolled.errors import UserError
 from unrolled.files import path_of
 from unrolled.inspection.page import PAGE, write_page
 from unrolled.inspection.side_by_side import read_runs
+from unrolled.runs.outputs import check_outputs
 
 Run = str | PathLike[str] | TrainedRun
 
@@ -27,5 +28,6 @@ def look(runs: Run | Sequence[Run], output: str | PathLike[str] | None = None) -
     path = ours if output is None else path_of("output", output)
     if path.is_dir():
         raise UserError(f"output={path} is a folder: name the file to write")
+    check_outputs({"output": path}, {})
     write_page(path, read_runs(folders))
     return path

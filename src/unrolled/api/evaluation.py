@@ -8,7 +8,7 @@ from typing import Any
 from omegaconf import DictConfig, ListConfig
 
 from unrolled.alignment.pieces import piece_alignment
-from unrolled.configuration.build import text_of
+from unrolled.api.evaluated_text import evaluated_text
 from unrolled.configuration.values import read_config
 from unrolled.errors import UserError
 from unrolled.figures.formats import picture_formats
@@ -28,7 +28,7 @@ def evaluated(translator: TrainedTranslator, first: str, config: DictConfig) -> 
     """
     formats = picture_formats(config.formats)
     run = read_config(first)
-    text = text_of(first)
+    text = evaluated_text(first, config.split)
     sources, references = text.sources(config.split), text.references(config.split)
     shown = shown_lines(config.pictures, len(sources))
     if shown:

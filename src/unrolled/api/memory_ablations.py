@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from omegaconf import DictConfig
 
+from unrolled.api.evaluated_text import evaluated_text
 from unrolled.api.records import Records
 from unrolled.comparison.report import LENGTHS
 from unrolled.comparison.tables import comma_separated
-from unrolled.configuration.build import text_of
 from unrolled.configuration.values import read_config
 from unrolled.errors import UserError, check_choice
 from unrolled.files import write_text
@@ -59,7 +59,7 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
         if config.memory != ALL:
             raise UserError(f"memory={SHUFFLE}: the memory of this attention has no source positions: omit it")
         names.remove(SHUFFLE)
-    run, text = read_config(first), text_of(first)
+    run, text = read_config(first), evaluated_text(first, config.split)
     sources, references = text.sources(config.split), text.references(config.split)
     gold = text.gold(config.split)
     symbols = run.data.get("symbols")

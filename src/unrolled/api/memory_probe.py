@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from omegaconf import DictConfig
 
+from unrolled.api.evaluated_text import evaluated_text
 from unrolled.api.memory_ablations import ALL, groups_by_length
 from unrolled.api.records import Records
 from unrolled.comparison.tables import comma_separated
-from unrolled.configuration.build import text_of
 from unrolled.errors import UserError
 from unrolled.files import write_text
 from unrolled.inference.trained_translator import TrainedTranslator
@@ -43,7 +43,7 @@ def memory_probe(translator: TrainedTranslator, first: str, config: DictConfig) 
         raise UserError("probe=true: each run has its own memory: name one run")
     if not check_memory(translator.members[0].model, "probe=true"):
         raise UserError("probe=true: the memory of this run's attention has no source positions")
-    text = text_of(first)
+    text = evaluated_text(first, "val", config.split)
     for split in ("val", config.split):
         if text.gold(split) is None:
             raise UserError(f"probe=true: no links of the {split} split are known: train with data.{split}_alignment")

@@ -2,11 +2,10 @@
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from os import PathLike
 from pathlib import Path
 from typing import Any
-
-from omegaconf import DictConfig
 
 from unrolled.api.given_text import Text, write_text_of
 from unrolled.api.loading import load
@@ -16,7 +15,6 @@ from unrolled.api.undisturbed import undisturbed
 from unrolled.configuration.composition import check_texts, composing, one_line, options_of
 from unrolled.configuration.launch import carry_out
 from unrolled.configuration.slots import trusting
-from unrolled.configuration.values import resolved
 from unrolled.errors import UserError
 from unrolled.runs.reproduction import compared
 from unrolled.training.preemption import Preempted
@@ -59,7 +57,7 @@ def train(
         given += write_text_of(data, options, more.get("cache"))
     with undisturbed(progress), trusting(trust), composing("train", given) as config, one_line():
         try:
-            ended = carry_out(train_in if progress else _without_progress, config)
+            ended = carry_out(partial(train_in, progress=progress), config)
         except Preempted:
             raise
         except SystemExit as problem:  # one of several processes has failed, and said why on standard error
@@ -71,13 +69,6 @@ def train(
             for name, what in compared(ended.original, Path(run_folder)).items():
                 log.info("%s: %s", name, what)
     return load(run_folder, trust=trust)
-
-
-def _without_progress(config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
-    """`train_in` without a bar or lines."""
-    quiet = DictConfig(resolved(config))
-    quiet.callbacks.pop("progress", None)
-    return train_in(quiet, folder, resume=resume)
 
 
 def _check_without_data(options: tuple[str, ...], earlier: Run | None) -> None:

@@ -31,9 +31,11 @@ from unrolled.inference.scored_pairs import scored_pairs
 from unrolled.inference.scored_pieces import Pieces
 from unrolled.inference.text_scorer import scorer
 from unrolled.runs.folder import short_names
+from unrolled.runs.outputs import check_outputs
 from unrolled.text.lines import check_same_length
 from unrolled.text.pipe import arriving
 
+WRITTEN = ("alignments", "weights")
 Chunk = tuple[list[str], list[list[Pieces]]]  # lines, and for each column the pieces of each
 
 
@@ -74,9 +76,11 @@ def score_pairs(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
     for option in ("mixture", "context"):
         if config[option] is not None:
             raise UserError(f"{option}=... is for language models, which read no source=FILE: omit it")
+    written, read = ({name: config[name] for name in names} for names in (WRITTEN, ("source", "target")))
+    check_outputs(written, read)
     check_same_length(config.source, config.target)  # before the work of loading
     translator = TranslatorRun(config).translator
-    for option in ("alignments", "weights"):
+    for option in WRITTEN:
         if config[option]:
             translator.check_attention(f"{option}={config[option]}")
     column = Column("+".join(short_names(run_folders(config))), translator.target_tokenizer)

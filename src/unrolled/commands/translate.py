@@ -24,16 +24,19 @@ from unrolled.configuration.command import command
 from unrolled.errors import check_choice
 from unrolled.inference.long_lines import CHOICES
 from unrolled.inference.matrices import MatrixFile
+from unrolled.runs.outputs import check_outputs
 from unrolled.text.pipe import arriving
 
+WRITTEN = ("alignments", "weights")
 log = logging.getLogger("translate")
 
 
 @command("translate")
 def main(config: DictConfig) -> None:
     check_choice("longer", config.longer, CHOICES)
+    check_outputs({name: config[name] for name in WRITTEN}, {})
     run, done = TranslatorRun(config).ready(), 0
-    for option in ("alignments", "weights"):
+    for option in WRITTEN:
         if config[option]:
             run.translator.check_attention(f"{option}={config[option]}")
     with ExitStack() as files:

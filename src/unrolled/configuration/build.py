@@ -214,8 +214,11 @@ def _optimizer(config: DictConfig) -> Any:
     return instantiate(config.optimizer)
 
 
-def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trainer:
-    """Lightning's Trainer with the callbacks and loggers of ``config``; ``resume``: continue the loggers' run."""
+def build_trainer(config: DictConfig, *, resume: bool = False, progress: bool = True) -> lightning.Trainer:
+    """Lightning's Trainer with the callbacks and loggers of ``config``; ``resume``: continue the loggers' run.
+
+    progress: with the callback ``progress``, if ``config`` has it.
+    """
     from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import ProgressBar
 
@@ -225,22 +228,24 @@ def build_trainer(config: DictConfig, *, resume: bool = False) -> lightning.Trai
     from unrolled.training.loggers.csv import Curves
 
     folder = Path(config.run_folder)
-    loggers = [Curves(str(folder)), *build_loggers(config, resume=resume)]
-    callbacks = [_callback(name, node) for name, node in config.callbacks.items()]
+    callbacks = [_callback(name, node) for name, node in config.callbacks.items() if progress or name != "progress"]
     trial = this_trial()
     if trial is not None:
         callbacks.append(EndPoorTrial(report=trial.report, mode=config.objective.mode))
-    trainer = instantiate(config.trainer)
+    partial = instantiate(config.trainer)
     try:
-        return trainer(
+        trainer: lightning.Trainer = partial(
             callbacks=callbacks,
             enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
-            logger=loggers,
-            plugins=[*(trainer.keywords.get("plugins") or []), WholeCheckpoints()],
+            logger=False,
+            plugins=[*(partial.keywords.get("plugins") or []), WholeCheckpoints()],
             default_root_dir=str(folder),
         )
     except (MisconfigurationException, ValueError, TypeError) as problem:
         raise UserError(f"hardware or trainer: Lightning says: {' '.join(str(problem).split())}") from problem
+    # now that nothing is refused, for they begin to write
+    trainer.loggers = [Curves(str(folder)), *build_loggers(config, resume=resume)]
+    return trainer
 
 
 def _callback(name: Any, node: DictConfig) -> Any:

@@ -322,11 +322,11 @@ def is_child() -> bool:
     return RESOLVED in os.environ
 
 
-def rank_environment(folder: Path, *, resume: bool) -> dict[str, str]:
-    """Environment variables that tell each of several processes its run, and whether to resume it."""
+def rank_environment(config: Path, *, resume: bool) -> dict[str, str]:
+    """Environment variables that tell each of several processes its resolved configuration, and whether to resume."""
     trial = this_trial()
     return {
-        RESOLVED: str(folder / "config.yaml"),
+        RESOLVED: str(config),
         RESUMED: "1" if resume else "",
         TRUSTED: " ".join(trusted()),
         CALLED: json.dumps(sys.argv),

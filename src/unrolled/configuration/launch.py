@@ -2,6 +2,7 @@
 
 import logging
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -22,12 +23,12 @@ from unrolled.configuration.jobs import (
     value,
 )
 from unrolled.configuration.ranges import check_options
-from unrolled.configuration.values import to_yaml
+from unrolled.configuration.values import CONFIG, resolved, to_yaml
 from unrolled.errors import UserError
 from unrolled.runs.lock import locked, locked_with_parent
 from unrolled.runs.reproduction import compared
 from unrolled.runs.results import read_results, show_results
-from unrolled.runs.resume import begin, last_checkpoint
+from unrolled.runs.resume import begun, last_checkpoint
 from unrolled.training.process_memory import OUT_OF_MEMORY, free_memory, is_out_of_memory
 from unrolled.training.ranks import is_first, processes, run_ranks, started_from_outside
 
@@ -96,6 +97,7 @@ def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resum
     the process that started it. UserError: batches cannot be smaller.
     """
     for less in halvings(config):
+        before = begun(folder)
         try:
             return _in_processes(train, less, folder, resume=resume)
         except Exception as problem:
@@ -105,8 +107,9 @@ def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resum
                 sys.exit(OUT_OF_MEMORY)
         free_memory()
         if can_be_halved(less):
-            resume = resume or last_checkpoint(folder) is not None
-            (folder / "results.json").unlink(missing_ok=True)  # it says failed, but training continues
+            if begun(folder) != before:  # otherwise the folder still holds an earlier run
+                resume = resume or last_checkpoint(folder) is not None
+                (folder / "results.json").unlink(missing_ok=True)  # it says failed, but training continues
             log.warning("out of memory: training continues with data.max_tokens=%d", less.data.max_tokens // 2)
     sizes = "data.stream_rows or data.stream_steps" if config.data.get("stream") else "data.max_length"
     raise UserError(f"out of memory, and smaller batches do not help: give a smaller {sizes}, or a smaller model")
@@ -117,9 +120,11 @@ def _in_processes(train: Train, config: DictConfig, folder: Path, *, resume: boo
     if not is_child():
         ranks = processes(**{name: config.trainer.get(name, "auto") for name in ("accelerator", "devices", "strategy")})
         check_training(config, ranks)
-        if is_first():
-            begin(folder, to_yaml(config), resume=resume)
+        resolved(config)  # an error if an option is missing
         if ranks > 1 and not started_from_outside():
-            run_ranks("unrolled.commands.train", rank_environment(folder, resume=resume), ranks)
+            with tempfile.TemporaryDirectory() as temporary:
+                path = Path(temporary, CONFIG)
+                path.write_text(to_yaml(config), encoding="utf-8")
+                run_ranks("unrolled.commands.train", rank_environment(path, resume=resume), ranks)
             return read_results(folder)
     return train(config, folder, resume=resume)

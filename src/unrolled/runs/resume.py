@@ -70,6 +70,15 @@ def progress(folder: Path) -> Progress:
         return Progress(int(state["global_step"]), int(state["epoch"]), float(elapsed))
 
 
+def begun(folder: Path) -> tuple[int, int] | None:
+    """Something else after each `begin` in the folder; None if there was none."""
+    config = folder / "config.yaml"
+    if not config.is_file():
+        return None
+    facts = config.stat()
+    return facts.st_ino, facts.st_mtime_ns
+
+
 def begin(folder: Path, config: str, *, resume: bool) -> None:
     """Write config.yaml, and clean up after killed writers.
 

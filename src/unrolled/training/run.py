@@ -2,7 +2,7 @@
 
 import logging
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import walk_tb
@@ -21,6 +21,7 @@ from unrolled.models.fast import graphs
 from unrolled.runs.results import read_results, write_results
 from unrolled.runs.resume import kept_checkpoints, last_checkpoint
 from unrolled.runs.weights import VOCABULARIES, checkpoint_weights, save_weights
+from unrolled.training.callbacks.beginning import Beginning
 from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.pruning import Pruned
 from unrolled.training.callbacks.speed import Speed
@@ -46,12 +47,14 @@ def run(
     data: DataModule,
     trainer: lightning.Trainer,
     folder: Path,
+    begin: Callable[[], None],
     facts: dict[str, Any],
     name: str = "",
     resume: bool = False,
 ) -> dict[str, Any]:
     """Train, test the best checkpoint, and fill the run folder. Returns the content of ``results.json``.
 
+    ``begin``: called before the first batch; what ends before leaves the folder as it was, and is raised.
     ``resume``: start from the last checkpoint in the folder, if there is one.
 
     ``name``: of the run, for its figures. ``facts`` (model, attention, seed, ...) are copied to results.json.
@@ -69,6 +72,8 @@ def run(
     start = _start(folder, module) if resume else None
     before = read_results(folder).get("steps") if resume and (folder / "results.json").is_file() else None
     outcome = None  # unknown if the process is killed
+    beginning = Beginning(begin)
+    trainer.callbacks.insert(0, beginning)  # type: ignore[attr-defined]
     try:
         log_parameters(trainer.loggers, sum(parameter.numel() for parameter in module.parameters()))
         wake()
@@ -76,6 +81,7 @@ def run(
         _fit_validations(trainer, data)
         with _told_of_options():
             trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
+        beginning.pass_by(trainer)  # nothing was left to train
         if trainer.global_step == before and _stopped_early(trainer):
             log.warning("nothing was left to train: early stopping had ended this run before")
         results |= _training_facts(module, trainer)
@@ -98,13 +104,15 @@ def run(
         outcome = "interrupted"
         if isinstance(end, Preempted):
             raise
+        if not beginning.passed:
+            raise KeyboardInterrupt from end
     except Exception:
         outcome = "failed"
         raise
     finally:
         graphs.forget()  # the next model of this process, in a sweep, has others
         results["status"] = outcome
-        if trainer.is_global_zero and outcome is not None:
+        if trainer.is_global_zero and outcome is not None and beginning.passed:
             if outcome != "failed":
                 for logger in trainer.loggers:
                     logger.save()

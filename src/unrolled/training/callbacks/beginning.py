@@ -1,0 +1,27 @@
+"""The moment from which a run folder belongs to this training, and no longer to an earlier one."""
+
+from collections.abc import Callable
+from typing import Any
+
+import lightning
+
+
+class Beginning(lightning.Callback):
+    """Calls ``begin`` once, in the first process, when only the first batch is missing.
+
+    By then every option has been accepted, so a mistake leaves the folder as it was.
+    """
+
+    def __init__(self, begin: Callable[[], None]) -> None:
+        self._begin = begin
+        self.passed = False
+
+    def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Begin, before other callbacks write to the folder."""
+        self.pass_by(trainer)
+
+    def pass_by(self, trainer: lightning.Trainer) -> None:
+        """Begin, unless that has been done."""
+        if not self.passed and trainer.is_global_zero:
+            self._begin()
+        self.passed = True

@@ -1,0 +1,57 @@
+"""A new training in the folder of a finished run replaces it, but a mistake leaves it as it was."""
+
+import shutil
+
+import pytest
+from support.run_contents import NO_PAGES
+from support.scripts import SHORT, TINY, TINY_MODEL, call_script, results
+
+MODEL = [*TINY_MODEL, *NO_PAGES, "model=cgru", "trainer.max_epochs=1", "logger=csv"]
+OPTIONS = [*TINY, *SHORT, *MODEL]
+FILES = ["data=parallel_text", "data.train=[a.en,b.en]", "data.val=[a.en,b.en]", "data.test=[a.en,b.en]"]
+MISTAKES = [
+    ([*OPTIONS, "attention=dot", "model.decoder_size=10"], "attention"),
+    ([*MODEL, *FILES], "a.en"),
+    ([*OPTIONS, "trainer.precision=foo"], "precision"),
+    ([*OPTIONS, "callbacks.early_stopping.monitor=val/blue"], "monitor"),
+    ([*OPTIONS, "trainer.limit_test_batches=0.001"], "limit_test_batches"),
+    ([*OPTIONS, "trainer.limit_train_batches=0.001"], "limit_train_batches"),
+]
+
+
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): (path.read_bytes(), path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+@pytest.fixture
+def finished(trained, tmp_path):
+    """A copy of a finished run."""
+    shutil.copytree(trained, tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(("options", "named"), MISTAKES)
+def test_a_mistake_leaves_the_run_as_it_was(options, named, finished, tmp_path):
+    before = contents(finished)
+    done = call_script("train.py", *options, f"hydra.run.dir={finished}", cwd=tmp_path)
+    assert done.status == 2, done.stderr
+    assert named in done.stderr
+    assert contents(finished) == before
+
+
+def test_without_one_it_is_replaced(finished, tmp_path):
+    before = results(finished)
+    done = call_script("train.py", *OPTIONS, "attention=gru_att", f"hydra.run.dir={finished}", cwd=tmp_path)
+    assert done.status == 0, done.stderr
+    assert results(finished)["steps"] < before["steps"]
+    assert not (finished / "attention.html").exists()
+
+
+def test_a_mistake_leaves_nothing_in_a_new_folder(tmp_path):
+    done = call_script("train.py", *MISTAKES[0][0], "hydra.run.dir=new", cwd=tmp_path)
+    assert done.status == 2, done.stderr
+    assert not (tmp_path / "new").exists()
