@@ -26,7 +26,7 @@ def test_an_input_is_not_written(here, output):
 
 
 def test_two_outputs_are_two_files(here):
-    with pytest.raises(UserError, match="^alignments=out and weights=./out are the same file"):
+    with pytest.raises(UserError, match=r"^alignments=out and weights=\./out are the same file"):
         check_outputs({"alignments": "out", "weights": "./out"}, {"source": "a.en"})
 
 
