@@ -28,6 +28,6 @@ def look(runs: Run | Sequence[Run], output: str | PathLike[str] | None = None) -
     path = ours if output is None else path_of("output", output)
     if path.is_dir():
         raise UserError(f"output={path} is a folder: name the file to write")
-    check_outputs({"output": path}, {})
+    check_outputs({"output": path}, ["output"])
     write_page(path, read_runs(folders))
     return path

@@ -76,8 +76,7 @@ def score_pairs(config: DictConfig) -> tuple[list[Column], Iterator[Chunk]]:
     for option in ("mixture", "context"):
         if config[option] is not None:
             raise UserError(f"{option}=... is for language models, which read no source=FILE: omit it")
-    written, read = ({name: config[name] for name in names} for names in (WRITTEN, ("source", "target")))
-    check_outputs(written, read)
+    check_outputs(config, WRITTEN, ("source", "target"))
     check_same_length(config.source, config.target)  # before the work of loading
     translator = TranslatorRun(config).translator
     for option in WRITTEN:

@@ -34,7 +34,7 @@ log = logging.getLogger("translate")
 @command("translate")
 def main(config: DictConfig) -> None:
     check_choice("longer", config.longer, CHOICES)
-    check_outputs({name: config[name] for name in WRITTEN}, {})
+    check_outputs(config, WRITTEN)
     run, done = TranslatorRun(config).ready(), 0
     for option in WRITTEN:
         if config[option]:

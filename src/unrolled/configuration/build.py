@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from inspect import signature
+from inspect import isclass, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from unrolled.configuration.mistakes import missing_package
 from unrolled.configuration.moved import KINDS, PACKAGE
-from unrolled.configuration.slots import instantiate, named
+from unrolled.configuration.slots import SLOTS, instantiate, named
 from unrolled.configuration.values import CONFIG, read_config, resolved
 from unrolled.errors import UserError, called
 from unrolled.files import reading
@@ -98,7 +98,20 @@ def _without_sizes(config: DictConfig, name: str) -> Any:
     node = config[name]
     if "_target_" in node and not node.get("_partial_"):
         raise UserError(f"{name}: its configuration must contain the line _partial_: true")
-    return instantiate(node) or None
+    made = instantiate(node) or None
+    for path in (name, *(f"{name}.{part}" for part in node)):
+        _check_base(path, OmegaConf.select(config, path))
+    return made
+
+
+def _check_base(path: str, node: Any) -> None:
+    """UserError: a class that is no subclass of what its place in the configuration needs."""
+    slot = SLOTS.get(path)
+    if slot is None or slot.base is None or not isinstance(node, DictConfig) or "_target_" not in node:
+        return
+    cls = named(node._target_)
+    if isclass(cls) and not issubclass(cls, named(slot.base)):
+        raise UserError(f"{path}: {node._target_} is not a subclass of {slot.base}, as {slot.name} must be")
 
 
 def build_detail(config: DictConfig, columns: Sequence[Column]) -> Detail:
@@ -249,15 +262,20 @@ def build_trainer(config: DictConfig, *, resume: bool = False, progress: bool = 
 
 
 def _callback(name: Any, node: DictConfig) -> Any:
-    """The callback ``name`` of a configuration. UserError: an option that Lightning refuses."""
+    """The callback ``name`` of a configuration. UserError: an option that Lightning refuses, or no callback."""
+    from lightning.pytorch.callbacks import Callback
+
     try:
-        return instantiate(node)
+        callback = instantiate(node)
     except InstantiationException as problem:
         kind = type(problem.__cause__).__name__
         if kind not in ("MisconfigurationException", "ValueError") or not node._target_.startswith("lightning."):
             raise
         said = " ".join(str(problem.__cause__).split())
         raise UserError(f"callbacks.{name}: Lightning says: {said}") from problem
+    if not isinstance(callback, Callback):
+        raise UserError(f"callbacks.{name}: {node._target_} is not a Lightning callback")
+    return callback
 
 
 def build_loggers(config: DictConfig, *, resume: bool) -> list[Logger]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection
 from copy import deepcopy
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, open_dict
@@ -11,6 +12,8 @@ from unrolled.configuration.conf import CONF, further, warn_of_same_names
 from unrolled.configuration.hints import no_such_option
 from unrolled.errors import UserError, shown
 
+FUNCTIONS = ("model", "attention", "objective", "optimizer", "schedule")
+"""Parts that are called with more options than their configurations have."""
 NEEDED = ("speed", "validation_in_checkpoint", "checkpoint")
 """Callbacks that results.json is made from."""
 ABSENT = object()
@@ -70,6 +73,8 @@ def check_parts(config: DictConfig) -> None:
     for group in ("trainer", "data", "model", "attention", "objective", "callbacks"):
         if not isinstance(config[group], DictConfig):
             raise UserError(f"{group}={config[group]}: set its options one by one, such as trainer.max_epochs=3")
+    for group in FUNCTIONS:
+        _check_function(group, config.get(group))
     for group in ("callbacks", "logger"):
         for name, node in (config.get(group) or {}).items():
             if not (isinstance(node, DictConfig) and "_target_" in node):
@@ -83,6 +88,15 @@ def check_parts(config: DictConfig) -> None:
         for word in typed:
             if word.startswith(("alignment.source=", "alignment.share=")):
                 raise UserError(f"{word}: nothing uses links: add alignment=guide or alignment=replace")
+
+
+def _check_function(name: str, node: Any) -> None:
+    """UserError if a part that is called later, with more options, is something else."""
+    if isinstance(node, DictConfig) and len(node):
+        if "_target_" not in node:
+            raise UserError(f"{name}: its configuration must name a class or function: add the line _target_: ...")
+        if not node.get("_partial_"):
+            raise UserError(f"{name}: its configuration must contain the line _partial_: true")
 
 
 def check_training(config: DictConfig, processes: int) -> None:

@@ -3,6 +3,7 @@
 import errno
 import re
 import sys
+from importlib.util import find_spec
 
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException, InstantiationException, MissingConfigException, OverrideParseException
@@ -40,6 +41,8 @@ def users_mistake(problem: BaseException) -> str | None:
         return f"{problem.filename}: {problem.strerror}"
     if isinstance(problem, TypeError | InstantiationException) and (changed := _changed(str(problem))):
         return changed
+    if line := _own_mistake(problem):
+        return line
     if isinstance(problem, InstantiationException) and (match := re.match(NO_CLASS, str(problem))):
         return f"{f'{match[2]}.' if match[2] else ''}_target_: {match[1]}: name a class that can be imported"
     if isinstance(problem, ValueError) and str(problem).startswith(NO_NAME):
@@ -51,15 +54,27 @@ def users_mistake(problem: BaseException) -> str | None:
     return None
 
 
+def _own_mistake(problem: BaseException) -> str | None:
+    from unrolled.configuration.own_parts import own_mistake  # which imports what few commands need
+
+    return own_mistake(problem)
+
+
 def missing_package(problem: BaseException) -> str | None:
     """The package whose absence is the cause of ``problem``, None if it is another."""
     cause: BaseException | None = problem
     while cause is not None:
-        if isinstance(cause, ModuleNotFoundError):
+        if isinstance(cause, ModuleNotFoundError) and not _is_part_of_a_module(cause.name):
             advised = re.search(r"pip install (?:-U )?'?([\w-]+)|`(\w+)` nor", str(cause))  # Lightning's own
             return cause.name or (None if advised is None else advised[1] or advised[2])
         cause = cause.__cause__ or cause.__context__
     return None
+
+
+def _is_part_of_a_module(name: str | None) -> bool:
+    """Whether ``name`` is missing from a module or package that is there."""
+    root, dot, _ = (name or "").partition(".")
+    return bool(dot) and find_spec(root) is not None
 
 
 def full_disk(problem: BaseException) -> str | None:

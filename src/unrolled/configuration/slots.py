@@ -268,11 +268,11 @@ def _check_target(path: tuple[str, ...], target: Any, where: str) -> None:
     if _is_of_conf(target, path):
         return
     package = next((name for name in _trusted if target.startswith(f"{name}.")), None)
-    if package is not None:
+    root = target.partition(".")[0]
+    if package is not None and find_spec(root) is not None:
         _check_trusted(target, package, slot, f"{where}: {here}")
         return
     name = slot.name if slot else "class"
-    root = target.partition(".")[0]
     if find_spec(root) is None:
         raise UserError(
             f"{where}: {here}: {target} belongs to the package {root}, which is not installed: pip install "

@@ -3,7 +3,7 @@
 import os
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -15,13 +15,15 @@ OF_A_RUN = ("config.yaml", "provenance.json", "results.json", "metrics.csv", "we
 FOLDERS_OF_A_RUN = ("checkpoints", "tokenizer", "translations")
 
 
-def check_outputs(outputs: Mapping[str, Any], inputs: Mapping[str, Any]) -> None:
+def check_outputs(options: Mapping[Any, Any], outputs: Iterable[str], inputs: Iterable[str] = ()) -> None:
     """UserError for an output that is an input, another output, standard input or output, or belongs to a run.
 
-    Paths by option; None if it is not given.
+    options: the path of every output and input, None if it is not given.
     """
-    written = {f"{option}={path}": Path(path) for option, path in outputs.items() if path is not None}
-    read = {f"{option}={path}": Path(path) for option, path in inputs.items() if path is not None}
+    written, read = (
+        {f"{name}={options[name]}": Path(options[name]) for name in names if options[name] is not None}
+        for names in (outputs, inputs)
+    )
     for output, path in written.items():
         for other, its in (read | {name: its for name, its in written.items() if name != output}).items():
             if _same(path, its):

@@ -1,0 +1,89 @@
+"""One line for a mistake in a part of the user's own: in its YAML file, in its module, or in how both fit together."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from traceback import walk_tb
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.errors import InstantiationException
+from yaml import MarkedYAMLError
+
+from unrolled.configuration.conf import CONF
+
+NOT_LOCATED = r"(?s)Error locating target '([^']*)'(?:.*full_key: (\S+))?"
+REFUSED = r"(?s)Target '([^']*)' is blocklisted(?:.*full_key: (\S+))?"
+UNKNOWN = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
+NEEDED = re.compile(r"(\w+)(?:\.__init__)?\(\) missing \d+ required (?:keyword-only|positional) arguments?: (.+)")
+
+
+def own_mistake(problem: BaseException) -> str | None:
+    """The line that tells the user what to mend, or None if ``problem`` is not of this kind."""
+    if isinstance(problem, MarkedYAMLError):
+        return _unreadable(problem)
+    if isinstance(problem, InstantiationException):
+        if match := re.match(NOT_LOCATED, str(problem)):
+            return _not_imported(problem, match[1], f"{match[2]}." if match[2] else "")
+        if match := re.match(REFUSED, str(problem)):
+            where = f"{match[2]}." if match[2] else ""
+            return f"{where}_target_: {match[1]} may not be called from a configuration: name a class of your own"
+        return None if problem.__cause__ is None else own_mistake(problem.__cause__)
+    return _options(problem) if isinstance(problem, TypeError) and _hydra_called(problem) else None
+
+
+def _unreadable(problem: MarkedYAMLError) -> str | None:
+    """The line of a YAML file at which reading it ended."""
+    mark = problem.problem_mark
+    if mark is None or not Path(mark.name).is_file():
+        return None
+    return f"{mark.name}:{mark.line + 1}: this cannot be read as YAML: {problem.problem}"
+
+
+def _not_imported(problem: InstantiationException, target: str, where: str) -> str | None:
+    """Why the module of a class cannot be imported; None if it is not there, or has no such class."""
+    cause = problem.__cause__ and (problem.__cause__.__cause__ or problem.__cause__.__context__)
+    module = target.rpartition(".")[0]
+    if cause is None or (isinstance(cause, ModuleNotFoundError) and f"{target}.".startswith(f"{cause.name}.")):
+        return None
+    if isinstance(cause, SyntaxError):
+        return f"{where}_target_: {target}: {cause.filename}:{cause.lineno}: {cause.msg}"
+    frames = list(walk_tb(cause.__traceback__))
+    place = f"{frames[-1][0].f_code.co_filename}:{frames[-1][1]}: " if frames else ""
+    ours = "" if place.startswith("<frozen") else place
+    return f"{where}_target_: {target}: {module} cannot be imported: {ours}{type(cause).__name__}: {cause}"
+
+
+def _hydra_called(problem: TypeError) -> bool:
+    """Whether it was raised by the call itself, and not within what was called."""
+    frames = [frame for frame, _ in walk_tb(problem.__traceback__)]
+    return bool(frames) and str(frames[-1].f_globals.get("__name__")).startswith("hydra.")
+
+
+def _options(problem: TypeError) -> str | None:
+    """The options that a class does not know, or needs, and the file that should be mended."""
+    if match := UNKNOWN.search(str(problem)):
+        files = [path for path in _own_files() if re.search(rf"^\s*{match[2]}\s*:", _text(path), re.MULTILINE)]
+        return f"{f'{files[0]}: ' if files else ''}{match[1]} has no option {match[2]}: remove it"
+    if match := NEEDED.search(str(problem)):
+        names = ", ".join(re.findall(r"'(\w+)'", match[2]))
+        files = list(_own_files())
+        return f"{f'{files[0]}: ' if len(files) == 1 else ''}{match[1]} needs {names}: add it"
+    return None
+
+
+def _own_files() -> Iterator[Path]:
+    """The YAML files of the choices of this command that are not in our conf/."""
+    if not HydraConfig.initialized():
+        return
+    runtime = HydraConfig.get().runtime
+    folders = [Path(source.path) for source in runtime.config_sources if source.schema == "file"]
+    for group, choice in runtime.choices.items():
+        for name in [choice] if isinstance(choice, str) else choice or ():
+            for folder in folders:
+                path = folder / str(group) / f"{name}.yaml"
+                if folder.resolve() != CONF.resolve() and path.is_file():
+                    yield path
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace")
