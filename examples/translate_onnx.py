@@ -18,7 +18,11 @@ class Translator:
     """The files in ``folder``."""
 
     def __init__(self, folder):
+        if not (folder / "model.json").is_file():
+            sys.exit(f"{folder}: there is no model.json; name the folder that src/export.py wrote")
         self.facts = json.loads((folder / "model.json").read_text(encoding="utf-8"))
+        if self.facts["kind"] != "translation":
+            sys.exit(f"{folder} holds a language model, which does not translate")
         self.start = onnxruntime.InferenceSession(str(folder / "start.onnx"))
         self.step = onnxruntime.InferenceSession(str(folder / "step.onnx"))
         special = self.facts["special"]
@@ -69,8 +73,11 @@ class Translator:
 
 def main():
     """Standard input, line by line, to standard output."""
+    beams = sys.argv[2:]
+    if len(sys.argv) < 2 or len(beams) > 1 or sys.argv[1].startswith("-") or not all(map(str.isdigit, beams)):
+        sys.exit(__doc__)
     translator = Translator(Path(sys.argv[1]))
-    beam = int(sys.argv[2]) if len(sys.argv) > 2 else 5
+    beam = int(beams[0]) if beams else 5
     for line in sys.stdin:
         print(translator.translate(line, beam), flush=True)
 

@@ -41,6 +41,13 @@ def main() -> None:
 
 def run(command: str) -> None:
     """Run the ``command`` with the arguments in sys.argv; if they ask for help, without importing it."""
+    try:
+        _run(command)
+    except KeyboardInterrupt:  # while modules are imported
+        sys.exit(130)
+
+
+def _run(command: str) -> None:
     rest()
     check_installed()
     from unrolled.configuration.command import HELP, status

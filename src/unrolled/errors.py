@@ -133,6 +133,11 @@ POSITIVE = Numbers(above=0)
 NOT_NEGATIVE = Numbers(least=0)
 
 
+def counted(number: int, noun: str) -> str:
+    """1 line, 1,234 lines."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
 def shown(value: object) -> str:
     """A value as it is written on the command line."""
     if value is None:

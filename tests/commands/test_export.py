@@ -65,6 +65,18 @@ def test_a_language_model_has_a_step_and_says_how_it_starts(exported, language_m
     assert not (exported / "lm" / "tokenizer" / "source").exists()
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [([], "python examples/translate_onnx.py DIR"), (["nowhere"], "no model.json"), (["files", "x"], "DIR [BEAM]")],
+)
+def test_the_example_says_what_it_needs(exported, arguments, said):
+    program = [sys.executable, str(ROOT / "examples" / "translate_onnx.py"), *arguments]
+    done = subprocess.run(program, cwd=exported, capture_output=True, text=True, encoding="utf-8", check=False)
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
 def test_a_folder_with_an_exported_model_is_left_alone(exported, trained):
     done = call_script("export.py", f"run={trained}", "output=files", cwd=exported)
     assert done.status == 2

@@ -196,7 +196,7 @@ def test_probability_0_is_shown_as_such_and_said_once(lms, tmp_path, caplog):
     save_file(weights, impossible / "weights.safetensors")
     run = str(impossible)
     assert score(lms, run=run).stdout.splitlines()[1] == "-inf"
-    assert caplog.text.count("impossible: 1 of 4 lines have probability 0 (-inf)") == 1
+    assert caplog.text.count("impossible: probability 0 (-inf) of 1 of 4 lines") == 1
     entry = json.loads(score(lms, "detail=tokens", run=run).stdout.splitlines()[1])
     assert (entry["log_probability"], entry["tokens"][2]) == (None, ["sleeps", None])
     table = rows(score(lms, "detail=words", run=run).stdout.split("\n\n")[1])

@@ -10,7 +10,7 @@ from unrolled.alignment import hmm_model, ibm_model
 from unrolled.alignment.links import Links
 from unrolled.alignment.symmetrization import symmetrization
 from unrolled.alignment.word_pairs import Integers, WordPairs, number_words
-from unrolled.errors import FLAG, Numbers, check
+from unrolled.errors import FLAG, Numbers, check, counted
 from unrolled.text.tokens import split_words
 
 log = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Aligner:
             raise ValueError(f"{len(sources)} source lines and {len(targets)} target lines")
         begin = time.perf_counter()
         text = number_words(*_without_largest(sources, targets, jumps=self.hmm_iterations > 0))
-        log.info("%s pairs of lines, %s pairs of words", f"{len(sources):,}", f"{len(text.source):,}")
+        log.info("%s of lines, %s of words", counted(len(sources), "pair"), counted(len(text.source), "pair"))
         forward = self._align_targets(text, "target given source")
         backward = self._align_targets(text.transposed(), "source given target")
         symmetrize = symmetrization(self.symmetrization)
@@ -85,8 +85,8 @@ class Aligner:
             )
             for sources_of_targets, targets_of_sources in zip(forward, backward, strict=True)
         ]
-        count = f"{sum(map(len, links)):,}"
-        log.info("%s links by %s, %.1f s in all", count, self.symmetrization, time.perf_counter() - begin)
+        count = counted(sum(map(len, links)), "link")
+        log.info("%s by %s, %.1f s in all", count, self.symmetrization, time.perf_counter() - begin)
         return links
 
     def _align_targets(self, text: WordPairs, direction: str) -> list[Integers]:

@@ -11,7 +11,7 @@ from unrolled.api.records import Records
 from unrolled.api.trained_run import TrainedRun
 from unrolled.configuration.composition import composed, known, options_of
 from unrolled.configuration.values import resolved
-from unrolled.errors import UserError
+from unrolled.errors import UserError, counted
 from unrolled.rescoring.choose import Lists, best, check_name, rescored, tuned, with_feature, word_count
 from unrolled.rescoring.nbest import LEAST, Entry, format_entry, parse_nbest
 from unrolled.text.lines import read_lines, unequal
@@ -61,7 +61,7 @@ class RescoredLists:
             pairs = zip(self.sources, self.lists, strict=True)
             scores = run.score([source for source, entries in pairs for _ in entries], texts)
         values = [max(score.log_probability, LEAST) for score in scores]
-        log.info("scorers.%s: %s translations scored", name, f"{len(values):,}")
+        log.info("scorers.%s: %s scored", name, counted(len(values), "translation"))
         if impossible := sum(score.log_probability == -inf for score in scores):
             log.warning("scorers.%s: %s of probability 0 get a log p of %.0f", name, f"{impossible:,}", LEAST)
         return RescoredLists(with_feature(self.lists, name, values), self.sources, self.name)

@@ -19,11 +19,14 @@ import sys
 from omegaconf import DictConfig
 
 from unrolled.alignment.links import read_alignments
+from unrolled.configuration.checks import check_unused
 from unrolled.configuration.command import command
 from unrolled.errors import UserError
 from unrolled.metrics.alignment_scores import alignment_scores
 from unrolled.runs.results import show_results
 from unrolled.text.lines import unequal
+
+OF_A_RUN = ("run", "split", "memory", "probe", "pictures", "search", "device", "precision", "max_tokens", "ensemble")
 
 
 @command("evaluate")
@@ -37,6 +40,7 @@ def main(config: DictConfig) -> None:
 def evaluate_alignments(config: DictConfig) -> None:
     if config.alignments is None or config.gold is None:
         raise UserError("alignments=FILE and gold=FILE go together: name both Pharaoh files")
+    check_unused(OF_A_RUN, "alignments=FILE gold=FILE compares two files, whatever aligned them")
     hypotheses = list(read_alignments(config.alignments))
     gold = list(read_alignments(config.gold, base=config.gold_base))
     if len(hypotheses) != len(gold):

@@ -45,6 +45,7 @@ def main(config: DictConfig) -> None:
         options = {"device": config.device, "precision": config.precision}
         lists = lists.scored(name, load(run, f"max_tokens={config.max_tokens}", **options))
     if config.reference is not None:
+        check_unused(["output"], "with reference=FILE the weights are printed, and no lists")
         references = list(read_lines(config.reference))
         lists.check_as_many(references, config.reference)
         weights = lists.tune(references, weights, **{name: config[name] for name in OF_TUNING}).weights

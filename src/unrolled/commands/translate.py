@@ -21,7 +21,7 @@ from unrolled.alignment.links import pharaoh
 from unrolled.api.judged_sentences import TranslatedSentence
 from unrolled.api.translator_run import TranslatorRun
 from unrolled.configuration.command import command
-from unrolled.errors import check_choice
+from unrolled.errors import check_choice, counted
 from unrolled.inference.long_lines import CHOICES
 from unrolled.inference.matrices import MatrixFile
 from unrolled.runs.outputs import check_outputs
@@ -55,7 +55,7 @@ def main(config: DictConfig) -> None:
                 if weights:
                     weights.add(pair.weights.numpy() for pair in pairs)
             done += len(lines)
-            log.info("%s lines translated", f"{done:,}")
+            log.info("%s translated", counted(done, "line"))
 
 
 def name(done: int, number: int) -> str:

@@ -10,6 +10,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from unrolled.configuration.conf import CONF, further, warn_of_same_names
 from unrolled.configuration.hints import no_such_option
+from unrolled.configuration.values import GROUPS
 from unrolled.errors import UserError, shown
 
 FUNCTIONS = ("model", "attention", "objective", "optimizer", "schedule")
@@ -24,8 +25,12 @@ HALF_WEIGHTS = {"bf16-true": "bf16-mixed", "16-true": "16-mixed"}
 def check_choices(config: DictConfig) -> None:
     """UserError: an option that nothing reads, perhaps added by ``+name=``; a value in place of a group's choice."""
     hydra = HydraConfig.get()
-    for override in hydra.overrides.task:
+    for override in reversed(hydra.overrides.task):  # the last of a group counts
         name = override.partition("=")[0]
+        if (group := name.lstrip("~")) in GROUPS and group not in config:  # ~group, or group=[]
+            nothing = "csv" if group == "logger" else "none"
+            there = (CONF / group / f"{nothing}.yaml").is_file()
+            raise UserError(f"{override}: {f'choose {group}={nothing} instead' if there else 'keep it: it is needed'}")
         if name.startswith("+") and name.lstrip("+") not in hydra.runtime.choices and "." not in name:
             known = DictConfig({key: value for key, value in config.items_ex(resolve=False) if key != name.lstrip("+")})
             raise UserError("+" + no_such_option(name.lstrip("+"), known))
@@ -88,6 +93,10 @@ def check_parts(config: DictConfig) -> None:
         for word in typed:
             if word.startswith(("alignment.source=", "alignment.share=")):
                 raise UserError(f"{word}: nothing uses links: add alignment=guide or alignment=replace")
+    if (config.get("alignment") or {}).get("source") == "auto":
+        for word in typed:
+            if word.startswith("data.train_alignment=") and word != "data.train_alignment=null":
+                raise UserError(f"{word}: alignment.source=auto finds the links itself: omit one of the two")
 
 
 def _check_function(name: str, node: Any) -> None:

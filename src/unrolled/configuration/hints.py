@@ -15,6 +15,8 @@ DROPOUT = ("model.dropout", "model.embedding_dropout", "model.annotation_dropout
 BATCH = ("data.max_tokens", "max_tokens")
 LAYERS = ("model.layers", "model.encoder_layers")
 VOCABULARY = ("tokenizer.size",)
+FUNCTIONS = ("choice", "range", "interval", "tag", "sort", "shuffle", "glob", "int", "float", "str", "bool")
+"""What Hydra calls in the value of an option."""
 TEXTS = ("data.root", "data.train", "data=parallel_text", "data=monolingual_text")
 LANGUAGES = ("data.source_language", "data.target_language", "data=parallel_text")
 CLIP = ("trainer.gradient_clip_val",)
@@ -168,5 +170,12 @@ def no_such_option(name: str, node: DictConfig) -> str:
 def unreadable(override: str) -> str:
     """A line for an option whose value Hydra cannot read."""
     name, _, value = override.partition("=")
+    if " " in name or value.startswith(" "):
+        return f"{override}: write options without spaces: {name.strip()}={value.strip()}"
+    if value.startswith(("[", "{")):
+        form = "[1,2]" if value.startswith("[") else "{name: 1}"
+        return f"{override}: this cannot be read; lists and groups are written '{name}={form}', in quotes"
+    if (function := re.match(r"(\w+)\(.*\)$", value)) and (near := closest(function[1], FUNCTIONS)) is not None:
+        return f"{override}: there is no function {function[1]}; did you mean {near}?"
     quoted = re.sub(r"([\\\"])", r"\\\1", value)
     return f"""{override}: the value cannot be read; if it is text, quote it twice: '{name}="{quoted}"'"""

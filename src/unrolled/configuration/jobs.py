@@ -82,6 +82,8 @@ def this_job(config: DictConfig) -> Job:
     check_wait(config)
     if HydraConfig.get().sweep.dir != config.sweep.dir:
         raise UserError(f"hydra.sweep.dir={HydraConfig.get().sweep.dir}: give sweep.dir=... instead")
+    if (Path(config.sweep.dir) / CONFIG).is_file():
+        raise UserError(f"sweep.dir={config.sweep.dir}: this is the folder of a run: give another one")
     for logger in (config.logger or {}).values():
         if "group" in logger and logger.group is None:
             logger.group = Path(config.sweep.dir).name
@@ -145,7 +147,7 @@ def _overrides(chosen: str, allowed: Collection[str]) -> list[str]:
 
 def _reproduced(config: DictConfig) -> Job:
     """A job with the configuration of that run, in a new folder. UserError: a run that did not complete."""
-    run, original = read_config(config.reproduce), Path(os.path.abspath(config.reproduce))
+    run, original = read_config(config.reproduce, "reproduce"), Path(os.path.abspath(config.reproduce))
     _overrides(f"reproduce={config.reproduce}", ())
     if status(original) != "completed":
         raise UserError(f"reproduce={config.reproduce}: this run did not complete, so there is nothing to compare with")
@@ -161,7 +163,7 @@ def _reproduced(config: DictConfig) -> Job:
 
 def _resumed(config: DictConfig) -> Job:
     """A job with the configuration of that run; longer if trainer.max_epochs, max_steps or max_time say so."""
-    run = read_config(config.resume)
+    run = read_config(config.resume, "resume")
     folder = Path(os.path.abspath(config.resume))
     if "trainer" not in run:  # imported
         check_checkpoint(folder)

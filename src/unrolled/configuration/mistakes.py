@@ -83,16 +83,22 @@ def full_disk(problem: BaseException) -> str | None:
     while cause is not None:
         if isinstance(cause, OSError) and cause.errno in FULL:
             where = "" if cause.filename is None else f"{cause.filename}: "
-            return f"{where}{cause.strerror}; earlier files are intact: make room, and resume the run"
+            mend = "earlier files are intact: make room, and resume the run"
+            return f"{where}{cause.strerror}; {mend if _trains() else 'make room, and try again'}"
         cause = cause.__cause__ or cause.__context__
     return None
+
+
+def _trains() -> bool:
+    """Whether this command is train.py; also where none is running, as in a notebook."""
+    return not HydraConfig.initialized() or HydraConfig.get().job.config_name == "train"
 
 
 def _configuration_mistake(problem: Exception) -> str:
     """One line instead of Hydra's several, with the nearest valid choice if there is one."""
     text = str(problem)
     if isinstance(problem, MissingConfigException) and (
-        missing := re.search(r"Could not find '([^']+)/([^'/]+)'", text)
+        missing := re.search(r"Could not find '([^']+)/([^'/]*)'", text)
     ):
         group, choice = missing.groups()
         choices = list(getattr(problem, "options", None) or [])
@@ -115,6 +121,8 @@ def _configuration_mistake(problem: Exception) -> str:
     if isinstance(problem, InterpolationToMissingValueError) and (option := re.search(r"value: (\S+)", text)):
         return f"{option[1]} is missing: give {option[1]}=..."
     if isinstance(problem, InterpolationKeyError) and (option := re.search(r"key '([^']+)' not found", text)):
+        if words := ", ".join(word for word in sys.argv[1:] if "${" + option[1] in word):
+            return f"{words}: there is no {option[1]} that ${{{option[1]}}} could be: quote the value twice, or omit it"
         return f"{problem.full_key}: there is no {option[1]}; give {problem.full_key}=..."
     if inside := re.match(r"In '([\w/]+)': Could not override '([\w/]+)'", text):
         words = ", ".join(word for word in sys.argv[1:] if CHOICE.fullmatch(word))

@@ -48,12 +48,13 @@ GROUPS = ["choices", "attention", "model", "alignment", "data", "tokenizer", "ob
 GROUPS += ["callbacks", "search", "validation_search", "logger", "trainer"]
 
 
-def read_config(run: str | None) -> DictConfig:
+def read_config(run: str | None, option: str = "run") -> DictConfig:
     """The configuration of the run folder ``run``, which may name only what `slots` offers.
 
-    UserError: no run folder, no sound configuration, a configuration that names anything else.
+    option: what gave the folder, for messages. UserError: no run folder, no sound configuration, a configuration that
+    names anything else.
     """
-    text, config = _read(run)
+    text, config = _read(run, option)
     check_slots(config, f"{run}/{CONFIG}")
     with _copying:
         return deepcopy(_created(text))
@@ -67,16 +68,17 @@ def read_plain(run: str | None) -> dict[str, Any]:
     return _read(run)[1]
 
 
-def _read(run: str | None) -> tuple[str, dict[str, Any]]:
+def _read(run: str | None, option: str = "run") -> tuple[str, dict[str, Any]]:
     """The text of a run folder's configuration, and what it says, see `read_plain`."""
     if run is None:
-        raise UserError("run=... is missing: name a run folder, such as run=outputs/cgru-gru_att-reorder/<when>")
+        raise UserError(f"{option}=... is missing: name a run folder: {option}=outputs/cgru-gru_att-reorder/<when>")
     if not isinstance(run, str):
-        raise UserError(f"run={run}: name a run folder")
+        raise UserError(f"{option}={run}: name a run folder")
     path = Path(run) / CONFIG
     check_regular(path)
     if not path.is_file():
-        raise UserError(f"run={run}: there is no {path}; name the folder that {called('train')} wrote its results to")
+        wrote = called("train")
+        raise UserError(f"{option}={run}: there is no {path}; name the folder that {wrote} wrote its results to")
     if path.stat().st_size > LARGEST:
         raise UserError(
             f"{path}: {path.stat().st_size} bytes are too many for a configuration; restore the run's own file"

@@ -61,7 +61,7 @@ class ParallelText:
         self._files = {}
         alignments = (train_alignment, val_alignment, test_alignment)
         for split, pair, links in zip(SPLITS, (train, val, test), alignments, strict=True):
-            if isinstance(pair, str) or len(pair) != 2:
+            if pair is None or isinstance(pair, str) or len(pair) != 2:
                 raise UserError(f"data.{split}={pair}: give two files, '[SOURCE,TARGET]'")
             alignment = None if links is None else Path(links)
             self._files[split] = Files(Path(pair[0]), Path(pair[1]), alignment, alignment_base)

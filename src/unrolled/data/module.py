@@ -195,13 +195,18 @@ class DataModule(lightning.LightningDataModule):
         long = np.any([lengths > self._max_length for lengths in sides], axis=0)
         empty = np.any([lengths == 0 for lengths in sides], axis=0) & ~long
         lines = np.flatnonzero(~(long | empty))
+        on_a_side = "" if source is None else " on a side"
         counts = (
-            f"{long.sum()} of {len(target)} are longer than max_length={self._max_length} tokens on a side,"
-            f" {empty.sum()} are empty on a side"
+            f"{long.sum()} of {len(target)} are longer than max_length={self._max_length} tokens{on_a_side},"
+            f" {empty.sum()} are empty{on_a_side}"
         )
         if len(lines) == 0:
             text = self.text.files["train"].target
-            mend = "raise max_length" if long.any() else "give sentences with text on both sides"
+            mend = (
+                "raise max_length"
+                if long.any()
+                else f"give sentences with text{'' if source is None else ' on both sides'}"
+            )
             raise UserError(f"{text}: no training sentences are left: {counts}; {mend}")
         self._notice(f"train: {counts}; {len(lines)} remain")
         return lines

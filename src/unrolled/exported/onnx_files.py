@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import warnings
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,7 @@ from unrolled.text.tokens import BOS, EOS, PAD, UNK
 DESCRIPTION = "model.json"
 GRAPHS = START, STEP = "start.onnx", "step.onnx"
 NEEDED = ("onnx", "onnxscript")
+COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 def check_installed() -> None:
@@ -92,7 +94,10 @@ def _write(
                 verbose=False,
             )
         except torch.onnx.OnnxExporterError as problem:
-            first = next((line.strip() for line in str(problem).splitlines() if line.strip()), "")
+            if _was_interrupted(problem):
+                raise KeyboardInterrupt from problem
+            plain = COLOURS.sub("", str(problem))
+            first = next((line.strip() for line in plain.splitlines() if line.strip()), "")
             raise UserError(f"{type(module).__name__} cannot be exported; PyTorch says: {first:.200}") from problem
     assert program is not None
     expected = dict(zip(input_names, axes, strict=True))
@@ -104,6 +109,12 @@ def _write(
             )
     with appearing(path) as partial:
         program.save(partial)
+
+
+def _was_interrupted(problem: BaseException | None) -> bool:
+    while problem is not None and not isinstance(problem, KeyboardInterrupt):
+        problem = problem.__cause__ or problem.__context__
+    return problem is not None
 
 
 def describe(

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 
+from unrolled.errors import counted
 from unrolled.inference.columns import Column
 from unrolled.inference.scored_pieces import Pieces
 from unrolled.metrics.text_likelihood import impossible
@@ -37,12 +38,13 @@ class Notices:
             if unknown:
                 examples = list(dict.fromkeys(unknown))
                 log.warning(
-                    "%s: %d of %d words (%.3g%%) are outside the vocabulary and scored as <unk>: %s",
+                    "%s: %d of %s (%.3g%%) %s outside the vocabulary and scored as <unk>: %s",
                     column.name,
                     len(unknown),
-                    self._words,
+                    counted(self._words, "word"),
                     100 * len(unknown) / self._words,
+                    "is" if len(unknown) == 1 else "are",
                     ", ".join(examples[:EXAMPLES]) + (", ..." if len(examples) > EXAMPLES else ""),
                 )
             if lines:
-                log.warning("%s: %d of %d lines have probability 0 (-inf)", column.name, lines, self._lines)
+                log.warning("%s: probability 0 (-inf) of %d of %s", column.name, lines, counted(self._lines, "line"))

@@ -32,6 +32,8 @@ def read_runs(folders: Sequence[Path]) -> list[Shown]:
 
 
 def _read(folder: Path) -> list[dict[str, Any]]:
+    if not folder.is_dir():
+        raise UserError(f"runs={folder}: there is no such folder; name one that a training wrote its results to")
     snapshots = record.read(folder)
     if not snapshots:
         raise UserError(

@@ -139,8 +139,8 @@ def bleu_metric(tokenize: str, lowercase: bool) -> "BLEU":
 
     if tokenize not in BLEU.TOKENIZERS:
         raise UserError(
-            f"bleu_tokenize={tokenize}: sacreBLEU has {', '.join(sorted(BLEU.TOKENIZERS))}"
-            f"{nearest(tokenize, BLEU.TOKENIZERS)}"
+            f"bleu_tokenize={tokenize}: sacreBLEU has no such tokenizer"
+            f"{nearest(tokenize, sorted(BLEU.TOKENIZERS), 'give one of')}"
         )
     try:
         # force: no warning about tokenised text if the user says that it is tokenised

@@ -45,9 +45,8 @@ def parse_nbest(lines: Iterable[str], name: str) -> list[list[Entry]]:
         if number == len(lists):
             lists.append([])
         if number != len(lists) - 1 or number < 0:
-            raise UserError(
-                f"{where}: sentence {number} after sentence {len(lists) - 1}: one is missing or out of order"
-            )
+            before = f"sentence {number} after sentence {len(lists) - 1}" if lists else f"sentence {number} comes first"
+            raise UserError(f"{where}: {before}: one is missing or out of order; they are numbered from 0")
         lists[-1].append(entry)
     return lists
 
