@@ -202,11 +202,8 @@ class DataModule(lightning.LightningDataModule):
         )
         if len(lines) == 0:
             text = self.text.files["train"].target
-            mend = (
-                "raise max_length"
-                if long.any()
-                else f"give sentences with text{'' if source is None else ' on both sides'}"
-            )
+            everywhere = "" if source is None else " on both sides"
+            mend = "raise max_length" if long.any() else f"give sentences with text{everywhere}"
             raise UserError(f"{text}: no training sentences are left: {counts}; {mend}")
         self._notice(f"train: {counts}; {len(lines)} remain")
         return lines
