@@ -92,7 +92,7 @@ class TextLikelihood:
             "unknown_words": self.unknown_words,
             "unknown_share": self.unknown_words / self.words if self.words else 0.0,
             "known_words": self.known.tokens - self.sentences,
-            "log_probability": -self.tokens.negative_log_likelihood,
+            "log_probability": 0.0 - self.tokens.negative_log_likelihood,  # and not -0.0
             "perplexity_per_token": self.tokens.perplexity,
             "perplexity_per_word": self.perplexity_per_word,
             "perplexity_per_known_word": self.known.perplexity,
