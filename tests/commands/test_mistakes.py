@@ -39,6 +39,7 @@ MISTAKES = [
     ("translate.py", ["beam=7"], ["did you mean search.beam_size?"]),
     ("train.py", ["cgru"], ["cgru: options are name=value; did you mean model=cgru?"]),
     ("train.py", ["seed=1,2"], ["seed=1,2: add -m to run all of them, or give a list: 'seed=[1,2]'"]),
+    ("train.py", ["hydra.verbose=3"], ["hydra.verbose=3: give true, false or the name of a logger"]),
     ("train.py", ["hydra.job.chdir=7.5"], ["hydra.job.chdir: ", "7.5"]),
     ("train.py", ["+trainer.overfit_batches=3"], ["trainer.overfit_batches=3", "limit_train_batches"]),
     ("train.py", ["+trainer.strategy=null"], ["trainer.strategy=null: give a name"]),

@@ -124,6 +124,8 @@ def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
         said = f"{name}={value}" if sign else f"{name}=..."
         raise UserError(f"{word}: options have no dashes: write {said}{near}")
     for number, word in enumerate(given.overrides):
+        if re.fullmatch(r"hydra\.verbose=(null|[\d.+-]*)", word):  # Hydra would fail before it could say why
+            raise UserError(f"{word}: give true, false or the name of a logger")
         if "=" not in word and not word.startswith("~"):
             raise UserError(f"{word}: {_no_option(command, reads, word, ''.join(given.overrides[number + 1 :][:2]))}")
 
