@@ -1,7 +1,8 @@
 """One run: however training ends, its folder says so. The trainer is written by hand here."""
 
 import json
-from contextlib import suppress
+import signal
+from contextlib import nullcontext, suppress
 from types import SimpleNamespace
 
 import pytest
@@ -165,6 +166,15 @@ def test_only_what_lightning_says_of_the_number_of_batches_is_the_users_mistake(
         trainer = Trainer(tmp_path, fit(source))
         with pytest.raises(raised, match=said):
             run(module=Task(), data=None, trainer=trainer, folder=tmp_path, begin=lambda: None, facts={})
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGUSR2])
+def test_a_signal_whose_exception_is_replaced_by_another_is_an_interruption_too(sign, start, tmp_path, monkeypatch):
+    """As when it arrives while matplotlib's C++ asks a box for its corners: ValueError, Invalid bounding box."""
+    monkeypatch.setattr(module, "ending_signal", lambda callbacks: sign)
+    with pytest.raises(Preempted) if sign == signal.SIGUSR2 else nullcontext():
+        start(ends_with(ValueError("Invalid bounding box")))
+    assert written(tmp_path)["status"] == "interrupted"
 
 
 @pytest.mark.parametrize(("end", "status"), [(Preempted(), "interrupted"), (RuntimeError("x"), "failed")])

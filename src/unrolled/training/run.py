@@ -2,6 +2,7 @@
 
 import logging
 import math
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,7 @@ from unrolled.runs.weights import VOCABULARIES, checkpoint_weights, save_weights
 from unrolled.training.callbacks.beginning import Beginning
 from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.pruning import Pruned
+from unrolled.training.callbacks.saving import ending_signal
 from unrolled.training.callbacks.speed import Speed
 from unrolled.training.callbacks.unigram_level import UnigramLevel
 from unrolled.training.collector import wake
@@ -106,9 +108,15 @@ def run(
             raise
         if not beginning.passed:
             raise KeyboardInterrupt from end
-    except Exception:
-        outcome = "failed"
-        raise
+    except Exception as problem:
+        ended_by = ending_signal(trainer.callbacks)  # type: ignore[attr-defined]
+        if ended_by is None:
+            outcome = "failed"
+            raise
+        results |= _training_facts(module, trainer)
+        outcome = "interrupted"
+        if ended_by == signal.SIGUSR2:
+            raise Preempted(128 + ended_by) from problem
     finally:
         graphs.forget()  # the next model of this process, in a sweep, has others
         results["status"] = outcome

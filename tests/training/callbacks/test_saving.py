@@ -95,8 +95,10 @@ def test_in_a_validation_a_signal_ends_at_once():
     try:
         callback.on_train_start(trainer, None)
         trainer.validating = True
+        assert saving.ending_signal([trainer, callback]) is None
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+        assert saving.ending_signal([trainer, callback]) == signal.SIGINT
         callback.on_train_end(trainer, None)
         assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     finally:

@@ -9,6 +9,7 @@ import logging
 import random
 import signal
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +50,7 @@ class SaveProgress(Callback):
         self._between = False
         self._restored: dict[str, Any] = {}
         self._received: tuple[int, float] | None = None
+        self.ended_by: int | None = None
         self._handlers: dict[int, Any] = {}
 
     # Signals
@@ -60,7 +62,7 @@ class SaveProgress(Callback):
             _find_place(trainer, self._restored["batches"])
             self._restored = {}
         self._saved_at, self._saved_step = time.monotonic(), trainer.global_step
-        self._received = None
+        self._received = self.ended_by = None
         try:
             handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)}
             # a shell makes background jobs ignore Ctrl-C
@@ -77,6 +79,7 @@ class SaveProgress(Callback):
         if first:
             self._received = number, now
         if trainer.validating or (not first and self._received is not None and now - self._received[1] > AGAIN):
+            self.ended_by = number
             _end(number)
         if first:
             log.info("interrupted: training stops after this batch; interrupt again to stop at once")
@@ -181,6 +184,15 @@ class SaveProgress(Callback):
         if self._restored["random"] is not None and rank < len(self._restored["random"]):  # or one process more
             _restore_random_state(self._restored["random"][rank])
             module.target_tokens = self._restored["target_tokens"][rank]
+
+
+def ending_signal(callbacks: Iterable[Any]) -> int | None:
+    """The signal whose handler ended the training with these ``callbacks``, None if there was none.
+
+    Its exception can come out of a library as another one: where C++ calls Python, it may be lost.
+    """
+    numbers = [one.ended_by for one in callbacks if isinstance(one, SaveProgress)]
+    return next((number for number in numbers if number is not None), None)
 
 
 def _end(number: int) -> None:
