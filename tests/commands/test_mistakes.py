@@ -110,7 +110,11 @@ MISTAKES = [
     ("train.py", ["logger.wandb.mode=offlin", "logger=wandb"], ["mode=offlin: give auto, online, offline or disabled"]),
     ("train.py", ["logger.wandb.tags=null", "logger=wandb"], ["logger.wandb.tags=null: give a list of words"]),
     ("train.py", ["logger.wandb.tags=first", "logger=wandb"], ["logger.wandb.tags=first: give a list of words"]),
-    ("train.py", ["trainer.val_check_interval=100000"], ["trainer: Lightning says: `val_check_interval` (100000)"]),
+    (
+        "train.py",
+        ["trainer.val_check_interval=100000"],
+        ["=100000: an epoch has only ", "_epoch=null, which"],
+    ),
     ("train.py", ["trainer.limit_test_batches=0.1"], ["trainer.limit_test_batches=0.1: ", " batches, and this share"]),
     ("train.py", ["trainer.limit_train_batches=0.01"], ["trainer: Lightning says: ", "`limit_train_batches=0."]),
     ("train.py", ["data.max_tokens=many"], ["data.max_tokens=many", "whole number"]),

@@ -6,6 +6,8 @@ import pytest
 from support.run_contents import NO_PAGES
 from support.scripts import SHORT, TINY, TINY_MODEL, call_script, results
 
+from unrolled.training.callbacks.beginning import Beginning
+
 MODEL = [*TINY_MODEL, *NO_PAGES, "model=cgru", "trainer.max_epochs=1", "logger=csv"]
 OPTIONS = [*TINY, *SHORT, *MODEL]
 FILES = ["data=parallel_text", "data.train=[a.en,b.en]", "data.val=[a.en,b.en]", "data.test=[a.en,b.en]"]
@@ -49,6 +51,24 @@ def test_without_one_it_is_replaced(finished, tmp_path):
     assert done.status == 0, done.stderr
     assert results(finished)["steps"] < before["steps"]
     assert not (finished / "attention.html").exists()
+
+
+def test_what_ended_before_the_first_batch_is_no_run(tmp_path):
+    (tmp_path / "new").mkdir()
+    done = call_script("train.py", "resume=new", cwd=tmp_path)
+    assert done.status == 2
+    assert "resume=new: this is no run, or one that ended before its first batch: repeat its own" in done.stderr
+
+
+def test_a_sweep_that_is_interrupted_before_a_first_batch_says_how_to_continue(tmp_path, monkeypatch, caplog):
+    def interrupt(*_):
+        raise KeyboardInterrupt
+
+    caplog.set_level("INFO")
+    monkeypatch.setattr(Beginning, "on_train_start", interrupt)
+    done = call_script("train.py", "-m", *OPTIONS, "seed=1,2", "sweep.dir=sweep", cwd=tmp_path)
+    assert done.status == 130
+    assert "interrupted; continue with the same command and sweep.dir=sweep" in caplog.text
 
 
 def test_a_mistake_leaves_nothing_in_a_new_folder(tmp_path):

@@ -4,7 +4,16 @@ import pytest
 
 from unrolled.errors import UserError
 from unrolled.runs.results import read_results, write_results
-from unrolled.runs.resume import LAST, begin, check_checkpoint, check_resumable, last_checkpoint, moved, status
+from unrolled.runs.resume import (
+    LAST,
+    begin,
+    check_checkpoint,
+    check_resumable,
+    finish_beginning,
+    last_checkpoint,
+    moved,
+    status,
+)
 
 
 def test_a_run_that_was_killed_has_no_status(tmp_path):
@@ -52,6 +61,19 @@ def test_a_new_training_leaves_no_trace_of_the_one_before(resume, tmp_path):
     assert (tmp_path / "config.yaml").read_text(encoding="utf-8") == "seed: 1\n"
     assert last_checkpoint(tmp_path) == (tmp_path / LAST if resume else None)
     assert status(tmp_path) == ("interrupted" if resume else None)
+
+
+def test_a_beginning_that_was_killed_is_finished_by_whoever_resumes(tmp_path, monkeypatch):
+    begin(tmp_path, "seed: 1\n", resume=False)
+    (tmp_path / "weights.safetensors").write_bytes(b"earlier")
+    monkeypatch.setattr("unrolled.runs.resume.finish_beginning", lambda folder: None)  # killed here
+    begin(tmp_path, "seed: 2\n", resume=False)
+    monkeypatch.undo()
+    assert (tmp_path / "config.yaml").read_text(encoding="utf-8") == "seed: 1\n"
+    for _ in range(2):
+        finish_beginning(tmp_path)
+        assert [path.name for path in tmp_path.iterdir()] == ["config.yaml"]
+        assert (tmp_path / "config.yaml").read_text(encoding="utf-8") == "seed: 2\n"
 
 
 def test_paths_in_a_folder_move_with_it_and_others_do_not():

@@ -85,7 +85,8 @@ def _lines(text: Any, name: str) -> list[Lines]:
     for number, item in enumerate(text):
         ordered = isinstance(item, Iterable) and not isinstance(item, Mapping | Set)
         line = (item,) if isinstance(item, str) else tuple(item) if ordered else ()
-        if len(line) not in (1, 2) or not all(isinstance(side, str) for side in line) or line == item == ():
+        short = len(line) == 1 and not isinstance(item, str)
+        if short or len(line) not in (1, 2) or not all(isinstance(side, str) for side in line) or line == item == ():
             raise UserError(f"{name}[{number}] is {item!r:.60}: give a pair of texts, or a text")
         lines.append(line)
     if not lines:

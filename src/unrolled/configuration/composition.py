@@ -60,6 +60,8 @@ def check_texts(options: Sequence[object]) -> None:
     for option in options:
         if not isinstance(option, str):
             raise UserError(f"{option!r:.80}: an option is text such as 'model=cgru'")
+        if option.startswith("-"):
+            raise UserError(f"{option}: this is for the command line; options are text such as 'model=cgru'")
 
 
 def known(options: Sequence[str], names: Sequence[str], where: str) -> list[str]:

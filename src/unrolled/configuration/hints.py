@@ -117,7 +117,8 @@ def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
     given, flags = get_args_parser().parse_known_args(list(arguments))
     for word in flags:
         if not word.startswith("-"):  # Hydra reads options only before or after its own flags, not on both sides
-            raise UserError(f"{word}: put -m before all options")
+            flag = next((argument for argument in arguments if argument.startswith("-")), "-m")
+            raise UserError(f"{word}: put {flag}, and all that begins with a dash, before the options")
         name, sign, value = word.lstrip("-").replace("-", "_").partition("=")
         _, config = _known(command)
         near = "" if name in names_of(config) else meant(name, config)

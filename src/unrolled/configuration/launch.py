@@ -56,7 +56,12 @@ def launch(train: Train, config: DictConfig) -> float | None:
 
     Returns the value for a sweeper. SystemExit: a single run that did not complete. KeyboardInterrupt: an interruption.
     """
-    config, results, already, original = carry_out(train, config)
+    try:
+        config, results, already, original = carry_out(train, config)
+    except KeyboardInterrupt:  # before the first batch
+        if in_sweep() and config.resume is None:
+            interrupted(config)
+        raise
     if is_first() and not is_child():
         show_results(results)
     if already:

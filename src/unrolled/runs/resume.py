@@ -1,5 +1,6 @@
 """Resuming a run: what its folder says, and what a new training in the same folder removes."""
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,6 +9,8 @@ from unrolled.files import clean, reading, write_text
 from unrolled.runs.results import read_results, write_results
 
 LAST = Path("checkpoints") / "last.ckpt"
+NEXT = ".next.yaml"
+"""The configuration of a new training until nothing of an earlier one is left in the folder."""
 OF_A_TRAINING = (
     *("results.json", "weights.safetensors", "checkpoints/*.ckpt", "checkpoints/kept/*", "translations/*.txt"),
     *("tokenizer/*", "tokenizer/*/*", "lexicon.npz", "average-*/*"),
@@ -89,10 +92,22 @@ def begin(folder: Path, config: str, *, resume: bool) -> None:
     if resume and status(folder) in ("completed", "pruned"):
         write_results(folder, read_results(folder) | {"status": "interrupted"})
     if not resume and (folder / "config.yaml").is_file():
-        for path in [path for pattern in OF_A_TRAINING for path in folder.glob(pattern)]:
-            if path.is_symlink() or not path.is_dir():
-                path.unlink(missing_ok=True)
-    write_text(folder / "config.yaml", config)
+        write_text(folder / NEXT, config)
+        finish_beginning(folder)
+    else:
+        write_text(folder / "config.yaml", config)
+
+
+def finish_beginning(folder: Path) -> None:
+    """What `begin` had still to do in the folder when its process was killed: the earlier run gives way to the new."""
+    if not (folder / NEXT).is_file():
+        return
+    for path in [path for pattern in OF_A_TRAINING for path in folder.glob(pattern)]:
+        if path.is_symlink() or not path.is_dir():
+            path.unlink(missing_ok=True)
+    with suppress(FileNotFoundError):  # another process has done it
+        write_text(folder / "config.yaml", (folder / NEXT).read_text(encoding="utf-8"))
+        (folder / NEXT).unlink()
 
 
 def moved(node: Any, old: str, new: str) -> Any:

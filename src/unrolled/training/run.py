@@ -2,6 +2,7 @@
 
 import logging
 import math
+import re
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -144,6 +145,11 @@ def _told_of_options() -> Iterator[None]:
         theirs = str(frames[-1].f_globals.get("__name__")).startswith("lightning.")
         if not theirs or all(frame.f_code.co_name != "setup_data" for frame in frames):
             raise
+        if long := re.search(r"`val_check_interval` \((\d+)\).*batches \((\d+)\)", " ".join(str(problem).split())):
+            raise UserError(
+                f"trainer.val_check_interval={long[1]}: an epoch has only {long[2]} batches; give fewer, or "
+                "trainer.check_val_every_n_epoch=null, which counts batches across epochs"
+            ) from problem
         raise UserError(f"trainer: Lightning says: {' '.join(str(problem).split())}") from problem
 
 

@@ -18,6 +18,22 @@ def test_it_begins_once_and_only_in_the_first_process(first):
     assert begun == ([False] if first else [])
 
 
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_a_beginning_that_is_interrupted_is_finished_first(end):
+    begun = []
+
+    def begin():
+        begun.append(True)
+        if len(begun) == 1:
+            raise end
+
+    beginning = Beginning(begin)
+    with pytest.raises(end):
+        beginning.on_train_start(SimpleNamespace(is_global_zero=True), None)
+    assert begun == [True, True]
+    assert beginning.passed
+
+
 def test_a_beginning_that_fails_is_none():
     def fail():
         raise OSError("no space left")

@@ -23,5 +23,10 @@ class Beginning(lightning.Callback):
     def pass_by(self, trainer: lightning.Trainer) -> None:
         """Begin, unless that has been done."""
         if not self.passed and trainer.is_global_zero:
-            self._begin()
+            try:
+                self._begin()
+            except (KeyboardInterrupt, SystemExit):
+                self._begin()  # to its end, so that there is a run to be resumed
+                self.passed = True
+                raise
         self.passed = True
