@@ -110,6 +110,8 @@ def test_a_run_that_diverged_is_returned_and_says_so(train_here, pairs, caplog):
         (["model=cgru,bahdanau"], {}, "one value at a time"),
         (["data=reorder"], {"data": [("a", "b")] * 9}, "give one of them"),
         ([None], {"data": [("a", "b")] * 9}, "None: an option is text such as"),
+        (["-m"], {"data": [("a", "b")] * 9}, "-m: this is for the command line"),
+        ([], {"data": [("a", "b"), ("a",)]}, r"data\[1\] is \('a',\): give a pair of texts"),
         ([], {"data": ["a", "b", "c", "d"]}, "needs parallel text"),
         ([], {"resume": "nowhere"}, "nowhere"),
         ([], {"resume": "nowhere", "data": ["a"]}, "omit data"),
@@ -121,3 +123,9 @@ def test_a_mistake_is_one_line(train_here, options, more, says):
     with pytest.raises(unrolled.UserError, match=says) as caught:
         train_here(*options, "logger=csv", **more)
     assert "\n" not in str(caught.value)
+
+
+def test_a_mistake_leaves_no_empty_folder(train_here, tmp_path):
+    with pytest.raises(unrolled.UserError, match="an epoch has only"):
+        train_here(*OPTIONS, folder=tmp_path / "new", **SIZES, **{"trainer.val_check_interval": 5000})
+    assert not (tmp_path / "new").exists()

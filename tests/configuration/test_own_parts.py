@@ -23,6 +23,7 @@ FILES = {
     "unknown": (MINE + "sise: 3\n", "conf/attention/unknown.yaml: BahdanauAttention has no option sise: remove it"),
     "needed": (MINE.replace("size: 8\n", ""), "conf/attention/needed.yaml: BahdanauAttention needs size: add it"),
     "no_class": ("size: 8\n", "attention: its configuration must name a class or function: add the line"),
+    "empty": ("", "attention=empty: this choice has no options: is its file empty"),
     "no_partial": (
         MINE.replace("_partial_: true\n", ""),
         "attention: its configuration must contain the line",

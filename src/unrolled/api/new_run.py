@@ -16,6 +16,7 @@ from unrolled.configuration.composition import check_texts, composing, one_line,
 from unrolled.configuration.launch import carry_out
 from unrolled.configuration.slots import trusting
 from unrolled.errors import UserError
+from unrolled.files import remove_if_empty
 from unrolled.runs.reproduction import compared
 from unrolled.training.preemption import Preempted
 
@@ -59,6 +60,9 @@ def train(
         try:
             ended = carry_out(partial(train_in, progress=progress), config)
         except Preempted:
+            raise
+        except UserError:
+            remove_if_empty(Path(config.run_folder))  # which was made for its lock
             raise
         except SystemExit as problem:  # one of several processes has failed, and said why on standard error
             raise RuntimeError("training failed in one of several processes; its message is above") from problem

@@ -38,6 +38,10 @@ def check_choices(config: DictConfig) -> None:
             _check_added(name.lstrip("+"), config)
         if name == WEIGHT and OmegaConf.select(config, "search.language_model") is None:
             raise UserError(f"{override}: nothing uses this weight: give search.language_model=RUN too, or omit it")
+    for group in FUNCTIONS:
+        choice = hydra.runtime.choices.get(group)
+        if choice not in (None, "none") and config.get(group) == {}:
+            raise UserError(f"{group}={choice}: this choice has no options: is its file empty, or of another package?")
     warn_of_same_names(hydra.runtime.choices)
     for group, choice in hydra.runtime.choices.items():
         path = str(group).replace("/", ".")
