@@ -33,4 +33,4 @@ def test_unknown_words_are_counted_and_named_once(caplog):
 def test_lines_of_probability_0_are_counted(caplog):
     lines = [[("dog", value), ("</s>", -1.0)] for value in (-math.inf, -1.0)]
     (message,) = said(["dog", "dog"], lines, caplog)
-    assert message.startswith("mine: 1 of 2 lines")
+    assert message.startswith("mine: probability 0 (-inf) of 1 of 2 lines")
