@@ -1,12 +1,11 @@
 """The text of a run, as evaluate.py reads it: the file of each split as it is now, and whether that is another one."""
 
-import json
 import logging
 from pathlib import Path
 
 from unrolled.configuration.build import text_of
 from unrolled.data.corpus import CorpusText
-from unrolled.files import reading
+from unrolled.runs.provenance import changed_since
 from unrolled.text.lines import check_same_length, count_lines, sha256, unequal
 
 log = logging.getLogger(__name__)
@@ -18,22 +17,13 @@ def evaluated_text(run: str, *splits: str) -> CorpusText:
     UserError: files of a split with different numbers of lines.
     """
     text = text_of(run)
-    trained_with = _digests(Path(run) / "provenance.json")
     for split in dict.fromkeys(splits):
         files = text.split(split)
         if files.source is not None:
             lines = check_same_length(files.source, files.target)
             if files.alignment is not None and (links := count_lines(files.alignment)) != lines:
                 raise unequal(files.source, lines, files.alignment, links)
-        for name, path in text.text_files().items():
-            if name.startswith(f"{split}.") and name in trained_with and trained_with[name] != sha256(path):
-                log.warning("%s has changed since %s was trained: these figures are of what it holds now", path, run)
+        paths = {name: path for name, path in text.text_files().items() if name.startswith(f"{split}.")}
+        for name in changed_since(Path(run), {name: sha256(path) for name, path in paths.items()}):
+            log.warning("%s has changed since %s was trained: these figures are of what it holds now", paths[name], run)
     return text
-
-
-def _digests(provenance: Path) -> dict[str, str]:
-    """SHA-256 of the files that the run was trained with, by their names in provenance.json; {} if it is not known."""
-    if not provenance.is_file():
-        return {}
-    with reading(provenance):
-        return dict(json.loads(provenance.read_text(encoding="utf-8")).get("sha256") or {})

@@ -11,8 +11,9 @@ from typing import Any
 from unrolled.errors import UserError
 
 OF_A_RUN = ("config.yaml", "provenance.json", "results.json", "metrics.csv", "weights.safetensors", "attention.jsonl")
-"""What a run cannot do without; also all that is in these folders of it:"""
+"""Files that a run consists of."""
 FOLDERS_OF_A_RUN = ("checkpoints", "tokenizer", "translations")
+"""Folders of a run, all files of which belong to it."""
 
 
 def check_outputs(options: Mapping[Any, Any], outputs: Iterable[str], inputs: Iterable[str] = ()) -> None:
@@ -51,7 +52,7 @@ def _streams_to(path: Path) -> Iterator[str]:
 
 
 def _run_of(path: Path) -> Path | None:
-    """The run folder that cannot do without the file ``path``."""
+    """The run folder that the file ``path`` belongs to, None if there is none."""
     real = Path(os.path.realpath(path))
     folder = real.parent
     if real.name in OF_A_RUN and (folder / "config.yaml").is_file():

@@ -34,18 +34,22 @@ def write_provenance(folder: Path, *, fingerprint: dict[str, str], resume: bool 
     write_text(path, json.dumps(facts, indent=2, ensure_ascii=False) + "\n")
 
 
+def changed_since(folder: Path, now: Mapping[str, str]) -> list[str]:
+    """The names of what is not as it was when the run ``folder`` was trained. now: SHA-256 as in provenance.json."""
+    path = folder / "provenance.json"
+    if not path.exists():
+        return []
+    with reading(path):
+        before = json.loads(path.read_text(encoding="utf-8"))["sha256"]
+        return [name for name, value in now.items() if before.get(name, value) != value]
+
+
 def check_unchanged(folder: Path, names: Mapping[str, Path | str], now: Mapping[str, str]) -> None:
     """UserError: data or tokenizers are not what the run ``folder`` was trained with so far.
 
     now: their SHA-256, named as in provenance.json; names: what to call each in the message.
     """
-    path = folder / "provenance.json"
-    if not path.exists():
-        return
-    with reading(path):
-        before = json.loads(path.read_text(encoding="utf-8"))["sha256"]
-        changed = [name for name, value in now.items() if before.get(name, value) != value]
-    if changed:
+    if changed := changed_since(folder, now):
         raise UserError(
             f"resume={folder}: {names.get(changed[0], changed[0])} has changed since the run was trained with it, as "
             f"SHA-256 says ({changed[0]}): restore the old one, or train again"

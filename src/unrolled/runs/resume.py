@@ -74,7 +74,7 @@ def progress(folder: Path) -> Progress:
 
 
 def begun(folder: Path) -> tuple[int, int] | None:
-    """Something else after each `begin` in the folder; None if there was none."""
+    """What tells the last `begin` in the folder from others; None if there was none."""
     config = folder / "config.yaml"
     if not config.is_file():
         return None
