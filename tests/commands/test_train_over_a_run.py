@@ -60,6 +60,18 @@ def test_what_ended_before_the_first_batch_is_no_run(tmp_path):
     assert "resume=new: this is no run, or one that ended before its first batch: repeat its own" in done.stderr
 
 
+def test_what_is_elsewhere_is_not_removed_through_a_link(finished, tmp_path):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "last.ckpt").write_bytes(b"mine")
+    shutil.rmtree(finished / "checkpoints")
+    (finished / "checkpoints").symlink_to(tmp_path / "mine")
+    (finished / ".next.yaml").write_text("seed: 1\n")
+    done = call_script("train.py", f"resume={finished}", cwd=tmp_path)
+    assert done.status == 2
+    assert "checkpoints is a link that points outside the run folder" in done.stderr
+    assert (tmp_path / "mine" / "last.ckpt").read_bytes() == b"mine"
+
+
 def test_a_sweep_that_is_interrupted_before_a_first_batch_says_how_to_continue(tmp_path, monkeypatch, caplog):
     def interrupt(*_):
         raise KeyboardInterrupt

@@ -22,7 +22,7 @@ from unrolled.configuration.values import CONFIG, load_runs, read_config, read_p
 from unrolled.errors import UserError, called
 from unrolled.files import remove_if_empty
 from unrolled.runs.results import read_results
-from unrolled.runs.resume import check_checkpoint, check_resumable, finish_beginning, moved, progress, status
+from unrolled.runs.resume import NEXT, check_checkpoint, check_resumable, finish_beginning, moved, progress, status
 from unrolled.training.ranks import is_first
 
 log = logging.getLogger(__name__)
@@ -87,7 +87,7 @@ def this_job(config: DictConfig) -> Job:
     for logger in (config.logger or {}).values():
         if "group" in logger and logger.group is None:
             logger.group = Path(config.sweep.dir).name
-    finish_beginning(folder)
+    _finish_beginning(folder)
     if not (folder / "config.yaml").is_file():
         return Job(config, resume=False)
     saved = read_plain(str(folder))  # it may name what this command names, and nothing else
@@ -165,7 +165,7 @@ def _reproduced(config: DictConfig) -> Job:
 def _resumed(config: DictConfig) -> Job:
     """A job with the configuration of that run; longer if trainer.max_epochs, max_steps or max_time say so."""
     folder = Path(os.path.abspath(config.resume))
-    finish_beginning(folder)
+    _finish_beginning(folder)
     if folder.is_dir() and not (folder / CONFIG).exists():
         raise UserError(
             f"resume={config.resume}: this is no run, or one that ended before its first batch: repeat its own command"
@@ -259,6 +259,13 @@ def _callbacks_and_loggers(config: DictConfig) -> list[tuple[str, DictConfig]]:
 def _is_inside(path: Path, folder: Path) -> bool:
     """Whether ``path``, links followed, is ``folder`` or in it."""
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
+
+
+def _finish_beginning(folder: Path) -> None:
+    """`finish_beginning`. UserError: a link, through which it would remove files elsewhere."""
+    if (folder / NEXT).is_file():
+        check_links(folder)
+        finish_beginning(folder)
 
 
 def check_links(folder: Path) -> None:
