@@ -39,6 +39,11 @@ FILES = {
         "own_import.py:1: ModuleNotFoundError: No module",
     ),
     "no_python": (MINE.replace("own_parts_here", "own_syntax"), "own_syntax.py:2: "),
+    "no_utf8": ("size: 8\nname: \udcfc\n", "conf/attention/no_utf8.yaml:2: this is not UTF-8"),
+    "a_list": ("- a\n", "conf/attention/a_list.yaml: this is a list: give options"),
+    "no_defaults": ("defaults: bahdanau\n", "no_defaults.yaml: defaults: this must be a list, such as [bahdanau]"),
+    "no_default": ("defaults: [nope]\n", "attention/no_default.yaml: defaults: there is no attention/nope"),
+    "elsewhere": (f"# @package _global_\n{MINE}", "attention=elsewhere: its options are not in attention: remove"),
     "no_such": (MINE.replace("Mine", "Mime"), "attention._target_: own_parts_here.Mime: name a class that can be"),
 }
 
@@ -48,7 +53,7 @@ def own(tmp_path, monkeypatch):
     """A folder with parts of one's own."""
     (tmp_path / "conf" / "attention").mkdir(parents=True)
     for name, (content, _) in FILES.items():
-        (tmp_path / "conf" / "attention" / f"{name}.yaml").write_text(content)
+        (tmp_path / "conf" / "attention" / f"{name}.yaml").write_text(content, "utf-8", "surrogateescape")
     (tmp_path / "own_parts_here.py").write_text(MODULE)
     (tmp_path / "own_import.py").write_text("import no_such_module\n")
     (tmp_path / "own_syntax.py").write_text("\ndef f(:\n")

@@ -339,8 +339,8 @@ def test_there_is_one_way_from_a_target_to_an_object():
         readers |= {file.name} if "OmegaConf.load" in text or "yaml." in text else set()
     assert users == {"slots.py", "trial.py"}  # the pruner of a study, which Hydra's own configuration names
     # command.py reads what this process' parent has written, meanings.py the comments of conf/;
-    # quick_omegaconf.py parses for them
-    assert readers == {"values.py", "command.py", "meanings.py", "quick_omegaconf.py"}
+    # quick_omegaconf.py parses for them; own_parts.py finds what is wrong in a file that the user has chosen
+    assert readers == {"values.py", "command.py", "meanings.py", "quick_omegaconf.py", "own_parts.py"}
 
 
 def test_a_sound_configuration_passes(trained):

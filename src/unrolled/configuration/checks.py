@@ -29,6 +29,8 @@ def check_choices(config: DictConfig) -> None:
         name = override.partition("=")[0]
         if (group := name.lstrip("~")) in GROUPS and group not in config:  # ~group, or group=[]
             nothing = "csv" if group == "logger" else "none"
+            if not name.startswith("~") and not override.endswith("=[]"):
+                raise UserError(f"{override}: its options are not in {group}: remove '# @package' from its file")
             there = (CONF / group / f"{nothing}.yaml").is_file()
             raise UserError(f"{override}: {f'choose {group}={nothing} instead' if there else 'keep it: it is needed'}")
         if name.startswith("+") and name.lstrip("+") not in hydra.runtime.choices and "." not in name:

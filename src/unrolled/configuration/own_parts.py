@@ -1,19 +1,25 @@
 """One line for a mistake in a part of the user's own: in its YAML file, in its module, or in how both fit together."""
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from traceback import walk_tb
 
+import yaml
+from hydra._internal.utils import get_args_parser
 from hydra.core.hydra_config import HydraConfig
-from hydra.errors import InstantiationException
+from hydra.errors import ConfigCompositionException, InstantiationException
+from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError
 
-from unrolled.configuration.conf import CONF
+from unrolled.configuration.conf import CONF, further
 
 NOT_LOCATED = r"(?s)Error locating target '([^']*)'(?:.*full_key: (\S+))?"
 REFUSED = r"(?s)Target '([^']*)' is blocklisted(?:.*full_key: (\S+))?"
 UNKNOWN = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
+NOT_COMPOSED = (UnicodeDecodeError, OmegaConfBaseException, ConfigCompositionException)
+NO_DEFAULTS = "Invalid defaults list in"
 NEEDED = re.compile(r"(\w+)(?:\.__init__)?\(\) missing \d+ required (?:keyword-only|positional) arguments?: (.+)")
 
 
@@ -28,6 +34,8 @@ def own_mistake(problem: BaseException) -> str | None:
             where = f"{match[2]}." if match[2] else ""
             return f"{where}_target_: {match[1]} may not be called from a configuration: name a class of your own"
         return None if problem.__cause__ is None else own_mistake(problem.__cause__)
+    if isinstance(problem, NOT_COMPOSED) or str(problem).startswith(NO_DEFAULTS):
+        return next(filter(None, map(_unusable, _named_files())), None)
     return _options(problem) if isinstance(problem, TypeError) and _hydra_called(problem) else None
 
 
@@ -37,6 +45,35 @@ def _unreadable(problem: MarkedYAMLError) -> str | None:
     if mark is None or not Path(mark.name).is_file():
         return None
     return f"{mark.name}:{mark.line + 1}: this cannot be read as YAML: {problem.problem}"
+
+
+def _unusable(path: Path) -> str | None:
+    """Why Hydra cannot use a YAML file as a choice, None if it can."""
+    content = path.read_bytes()
+    try:
+        options = yaml.safe_load(content.decode("utf-8-sig"))
+    except UnicodeDecodeError as problem:
+        line = content.count(b"\n", 0, problem.start) + 1
+        return f"{path}:{line}: this is not UTF-8: convert the file, or use ASCII"
+    except MarkedYAMLError:
+        return None
+    if isinstance(options, list):
+        return f"{path}: this is a list: give options, a line 'name: value' each"
+    if isinstance(options, dict) and not isinstance(options.get("defaults", []), list):
+        return f"{path}: defaults: this must be a list, such as [{options['defaults']}]"
+    return None
+
+
+def _named_files() -> Iterator[Path]:
+    """The YAML files that are not in our conf/ and that words of the command line choose, before Hydra knows them."""
+    given, _ = get_args_parser().parse_known_args(sys.argv[1:])
+    folders = [folder for _, folder in further()]
+    folders += [Path(given.config_dir)] if given.config_dir else []
+    for word in given.overrides:
+        group, _, choices = word.lstrip("+").partition("=")
+        for choice in choices.strip("[]").split(","):
+            files = (folder / group / f"{choice.strip()}.yaml" for folder in folders)
+            yield from (path for path in files if path.is_file())
 
 
 def _not_imported(problem: InstantiationException, target: str, where: str) -> str | None:
