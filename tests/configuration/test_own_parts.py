@@ -9,6 +9,10 @@ from unrolled.models.attention import BahdanauAttention
 class Mine(BahdanauAttention):
     pass
 
+class PassesOn(BahdanauAttention):
+    def __init__(self, **options):
+        super().__init__(**options)
+
 class Broken(BahdanauAttention):
     def __init__(self, **options):
         super().__init__(**options)
@@ -21,6 +25,10 @@ class Another:
 MINE = "_target_: own_parts_here.Mine\n_partial_: true\nsize: 8\n"
 FILES = {
     "unknown": (MINE + "sise: 3\n", "conf/attention/unknown.yaml: BahdanauAttention has no option sise: remove it"),
+    "passed_on": (
+        MINE.replace("Mine", "PassesOn") + "sise: 3\n",
+        "conf/attention/passed_on.yaml: BahdanauAttention has no option sise: remove it",
+    ),
     "needed": (MINE.replace("size: 8\n", ""), "conf/attention/needed.yaml: BahdanauAttention needs size: add it"),
     "no_class": ("size: 8\n", "attention: its configuration must name a class or function: add the line"),
     "empty": ("", "attention=empty: this choice has no options: is its file empty"),

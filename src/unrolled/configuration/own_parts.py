@@ -36,7 +36,7 @@ def own_mistake(problem: BaseException) -> str | None:
         return None if problem.__cause__ is None else own_mistake(problem.__cause__)
     if isinstance(problem, NOT_COMPOSED) or str(problem).startswith(NO_DEFAULTS):
         return next(filter(None, map(_unusable, _named_files())), None)
-    return _options(problem) if isinstance(problem, TypeError) and _hydra_called(problem) else None
+    return _options(problem) if isinstance(problem, TypeError) else None
 
 
 def _unreadable(problem: MarkedYAMLError) -> str | None:
@@ -100,8 +100,10 @@ def _options(problem: TypeError) -> str | None:
     """The options that a class does not know, or needs, and the file that should be mended."""
     if match := UNKNOWN.search(str(problem)):
         files = [path for path in _own_files() if re.search(rf"^\s*{match[2]}\s*:", _text(path), re.MULTILINE)]
-        return f"{f'{files[0]}: ' if files else ''}{match[1]} has no option {match[2]}: remove it"
-    if match := NEEDED.search(str(problem)):
+        if files or _hydra_called(problem):  # or by a class of the user's that passes on what it does not know
+            return f"{f'{files[0]}: ' if files else ''}{match[1]} has no option {match[2]}: remove it"
+        return None
+    if _hydra_called(problem) and (match := NEEDED.search(str(problem))):
         names = ", ".join(re.findall(r"'(\w+)'", match[2]))
         files = list(_own_files())
         return f"{f'{files[0]}: ' if len(files) == 1 else ''}{match[1]} needs {names}: add it"
