@@ -45,6 +45,17 @@ def test_a_mistake_leaves_the_run_as_it_was(options, named, finished, tmp_path):
     assert contents(finished) == before
 
 
+def test_so_does_an_error_in_a_callback_of_ones_own(finished, tmp_path, monkeypatch):
+    module = "import lightning\nclass Mine(lightning.Callback):\n    def on_train_start(self, *_):\n        1 / 0\n"
+    (tmp_path / "failing_at_the_start.py").write_text(module)
+    monkeypatch.syspath_prepend(tmp_path)
+    before = contents(finished)
+    callbacks = ["callbacks=default", "+callbacks.mine._target_=failing_at_the_start.Mine"]
+    with pytest.raises(ZeroDivisionError):
+        call_script("train.py", *TINY, *TINY_MODEL, *callbacks, "logger=csv", f"hydra.run.dir={finished}", cwd=tmp_path)
+    assert contents(finished) == before
+
+
 def test_without_one_it_is_replaced(finished, tmp_path):
     before = results(finished)
     done = call_script("train.py", *OPTIONS, "attention=gru_att", f"hydra.run.dir={finished}", cwd=tmp_path)
@@ -77,7 +88,7 @@ def test_a_sweep_that_is_interrupted_before_a_first_batch_says_how_to_continue(t
         raise KeyboardInterrupt
 
     caplog.set_level("INFO")
-    monkeypatch.setattr(Beginning, "on_train_start", interrupt)
+    monkeypatch.setattr(Beginning, "pass_by", interrupt)
     done = call_script("train.py", "-m", *OPTIONS, "seed=1,2", "sweep.dir=sweep", cwd=tmp_path)
     assert done.status == 130
     assert "interrupted; continue with the same command and sweep.dir=sweep" in caplog.text

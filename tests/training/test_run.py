@@ -53,7 +53,7 @@ class Trainer:
         self.started_from = ckpt_path
         if self._accepts:
             assert isinstance(self.callbacks[0], Beginning)
-            self.callbacks[0].on_train_start(self, task)
+            self.callbacks[0].on_train_batch_start(self, task, None, 0)
         self._fit()
         if self._best is not None:
             self.checkpoint_callback.best_model_path = str(self._best)

@@ -137,9 +137,9 @@ def test_training_that_begins_begins_a_record_and_one_that_goes_on_keeps_it(tmp_
     path: Path = tmp_path / record.FILE
     path.write_text("")
     callback = AttentionRecord(folder=str(tmp_path), name="x", sentences=2)
-    callback.on_train_start(SimpleNamespace(is_global_zero=False, global_step=0), None)
+    callback.on_train_batch_start(SimpleNamespace(is_global_zero=False, global_step=0), None, None, 0)
     assert path.exists()
-    callback.on_train_start(SimpleNamespace(is_global_zero=True, global_step=step), None)
+    callback.on_train_batch_start(SimpleNamespace(is_global_zero=True, global_step=step), None, None, 0)
     assert path.exists() == kept
 
 

@@ -12,7 +12,7 @@ def test_it_begins_once_and_only_in_the_first_process(first):
     begun = []
     beginning, trainer = Beginning(lambda: begun.append(beginning.passed)), SimpleNamespace(is_global_zero=first)
     assert not beginning.passed
-    beginning.on_train_start(trainer, None)
+    beginning.on_train_batch_start(trainer, None, None, 0)
     assert beginning.passed
     beginning.pass_by(trainer)
     assert begun == ([False] if first else [])
@@ -29,7 +29,7 @@ def test_a_beginning_that_is_interrupted_is_finished_first(end):
 
     beginning = Beginning(begin)
     with pytest.raises(end):
-        beginning.on_train_start(SimpleNamespace(is_global_zero=True), None)
+        beginning.on_train_batch_start(SimpleNamespace(is_global_zero=True), None, None, 0)
     assert begun == [True, True]
     assert beginning.passed
 
@@ -40,5 +40,5 @@ def test_a_beginning_that_fails_is_none():
 
     beginning = Beginning(fail)
     with pytest.raises(OSError, match="no space left"):
-        beginning.on_train_start(SimpleNamespace(is_global_zero=True), None)
+        beginning.on_train_batch_start(SimpleNamespace(is_global_zero=True), None, None, 0)
     assert not beginning.passed

@@ -34,9 +34,9 @@ class AttentionRecord(Callback):
         self.sentences = sentences
         self.validations = validations
 
-    def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
-        """Start a new record, unless the training is resumed."""
-        if trainer.is_global_zero and trainer.global_step == 0:
+    def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
+        """Start a new record with the first batch, unless the training is resumed."""
+        if trainer.is_global_zero and trainer.global_step == batch_idx == 0:
             (self.folder / record.FILE).unlink(missing_ok=True)
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:

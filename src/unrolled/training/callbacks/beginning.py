@@ -7,16 +7,17 @@ import lightning
 
 
 class Beginning(lightning.Callback):
-    """Calls ``begin`` once, in the first process, when only the first batch is missing.
+    """Calls ``begin`` once, in the first process, with the first batch.
 
-    By then every option has been accepted, so a mistake leaves the folder as it was.
+    By then every option has been accepted, the largest batches fit, and callbacks are ready, so a mistake leaves the
+    folder as it was.
     """
 
     def __init__(self, begin: Callable[[], None]) -> None:
         self._begin = begin
         self.passed = False
 
-    def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
+    def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
         """Begin, before other callbacks write to the folder."""
         self.pass_by(trainer)
 

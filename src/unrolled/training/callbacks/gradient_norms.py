@@ -51,9 +51,9 @@ class GradientNorms(Callback):
         self.words = words
         self._batch: Batch | None = None
 
-    def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
+    def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
         """Measure the initial parameters."""
-        if trainer.global_step == 0:
+        if trainer.global_step == batch_idx == 0:
             self._show(trainer, module)
 
     def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
