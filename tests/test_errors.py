@@ -2,6 +2,7 @@
 
 from math import inf, nan
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -62,6 +63,15 @@ def test_a_number_is_within_its_limits(allowed, good, bad, said):
     assert [value for value in good if value not in allowed] == []
     assert [value for value in [*bad, *NONE] if value in allowed] == []
     assert str(allowed) == said
+
+
+def test_numbers_of_numpy_are_numbers_and_text_is_quoted_where_it_looks_like_one():
+    assert np.int64(2) in POSITIVE_WHOLE
+    assert np.float32(0.5) in Numbers(below=1)
+    assert np.float32(0.5) not in POSITIVE_WHOLE
+    assert np.bool_(True) not in POSITIVE_WHOLE
+    with pytest.raises(UserError, match="beam_size='3': give a whole number from 1"):
+        check("beam_size", "3", POSITIVE_WHOLE)
 
 
 def test_values_with_another_meaning_and_what_else_to_do_are_said():

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from difflib import SequenceMatcher, get_close_matches
 from math import inf
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -69,7 +70,17 @@ class Allowed(Protocol):
 def check(name: str, value: object, allowed: Allowed) -> None:
     """UserError unless the ``value`` of the option ``name`` is ``allowed``."""
     if value not in allowed:
-        raise UserError(f"{name}={shown(value)}: give {allowed}")
+        as_text = isinstance(allowed, Numbers) and isinstance(value, str) and _reads_as_a_number(value)
+        given = f"'{value}'" if as_text else shown(value)
+        raise UserError(f"{name}={given}: give {allowed}")
+
+
+def _reads_as_a_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)
@@ -104,13 +115,14 @@ class Numbers:
     def __contains__(self, value: object) -> bool:
         if any(type(value) is type(other) and value == other for other in self.also):
             return True
-        if isinstance(value, bool) or not isinstance(value, int if self.whole else int | float):
+        if isinstance(value, bool) or not isinstance(value, Integral if self.whole else Real):
             return False
+        number: Any = value
         low = -inf if self.least is None else self.least
         high = inf if self.most is None else self.most
-        above = self.above is None or value > self.above
-        below = self.below is None or value < self.below
-        return above and below and low <= value <= high and abs(value) < inf
+        above = self.above is None or number > self.above
+        below = self.below is None or number < self.below
+        return bool(above and below and low <= number <= high and abs(number) < inf)
 
     def __str__(self) -> str:
         """Such as "a whole number from 1, or null"."""

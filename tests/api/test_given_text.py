@@ -3,6 +3,7 @@
 from itertools import chain
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -45,6 +46,10 @@ def test_shares_are_a_twentieth_but_at_most_a_thousand_and_text_keeps_its_order(
     many = split_off({"train": [(str(number), "") for number in range(50_000)]})
     assert [len(many[name]) for name in ("train", "val", "test")] == [48_000, 1000, 1000]
     assert many["val"] != [(str(number), "") for number in range(48_000, 49_000)]  # not the last ones
+
+
+def test_pairs_may_be_rows_of_an_array(tmp_path):
+    assert write_text_of(np.array(PAIRS), (), tmp_path) == write_text_of(PAIRS, (), tmp_path)
 
 
 def test_what_is_given_is_not_split_off(tmp_path):

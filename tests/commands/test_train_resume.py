@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import warnings
 from pathlib import Path
 
 import pytest
@@ -195,6 +196,17 @@ def test_a_run_that_moved_goes_on_where_it_stands(whole, tmp_path):
     assert_same(tmp_path / "elsewhere" / "moved", whole("epochs"))
     provenance = json.loads((tmp_path / "elsewhere" / "moved" / "provenance.json").read_text(encoding="utf-8"))
     assert len(provenance["resumed"]) == 1
+
+
+def test_a_run_that_is_reached_through_a_link_remembers_its_best_checkpoint(whole, tmp_path):
+    with pytest.raises(Killed):
+        call_script("train.py", *arguments("epochs"), "hydra.run.dir=run", *kill(tmp_path, 8, "on_train_batch_start"),
+                    cwd=tmp_path)  # fmt: skip
+    (tmp_path / "link").symlink_to(tmp_path)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("error", "The dirpath has changed")  # as Lightning says when it forgets
+        assert call_script("train.py", "resume=link/run", "trust=support", cwd=tmp_path).status == 0
+    assert_same(tmp_path / "run", whole("epochs"))
 
 
 def test_a_completed_run_is_left_alone_or_trained_longer(whole, tmp_path):

@@ -139,6 +139,8 @@ def test_labels_are_short_and_differ():
 def test_runs_of_a_group_stand_in_the_order_of_their_seeds():
     (group,) = compare([run(f"{seed}", seed=seed, bleu=1.0) for seed in (10, 9, 2)]).groups
     assert [one.seed for one in group.runs] == [2, 9, 10]
+    (group,) = compare([run(f"{seed}", seed=seed, bleu=1.0) for seed in (2, "foo", [1], None)]).groups
+    assert [one.seed for one in group.runs] == ["foo", "[1]", None, 2]
 
 
 # Means

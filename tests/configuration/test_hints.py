@@ -81,6 +81,8 @@ WRONG = [
     (["seed", "=3"], "seed: write options without spaces: seed=3"),
     (["--model", "cgru"], "--model: options have no dashes: write model=..."),
     (["--lr=3"], "--lr=3: options have no dashes: write lr=3; did you mean optimizer.lr?"),
+    (["hydra.run.dir="], "hydra.run.dir=: give a folder, or omit it"),
+    (["data=[1,2]"], "data=[1,2]: a choice is a name, such as model=cgru"),
     (["nothing-of-ours"], "nothing-of-ours: options are name=value; --help lists them"),
 ]
 

@@ -94,7 +94,7 @@ def test_what_conf_writes_is_within_its_range():
             {"search": {"length_normalization": {"alpha": 300}}},
             "search.length_normalization.alpha=300: give a number from 0 to 10",
         ),
-        ({"alignments": 3}, "alignments=3: give a path; if the file's name is a number, ./3"),
+        ({"alignments": 3}, "alignments=3: give a path; a name that reads as a number needs ./"),
         ({"weights": True}, "weights=true: give a path"),
         ({"data": {"train": ["train.en", 3]}}, "data.train=['train.en', 3]: give a path"),
         ({"callbacks": {"early_stopping": {"mode": "up"}}}, "callbacks.early_stopping.mode=up: give min or max"),

@@ -29,6 +29,12 @@ def test_a_column_that_is_neither_is_refused(changes, says):
         Columns.of({"source": "lemma", "target": "form", **changes})
 
 
+@pytest.mark.parametrize("columns", [1, None, [1, 2]])
+def test_columns_without_sides_are_refused(columns):
+    with pytest.raises(UserError, match=r"give data\.columns\.source=\.\.\. and data\.columns\.target="):
+        Columns.of(columns)
+
+
 def test_columns_of_a_side_are_joined_and_features_follow_after_tabs(tmp_path):
     columns = Columns(source=(1, 2), target=("x", "y", "z"), features=(6, 7))
     write(tmp_path / "new", columns, [("a", "b", "c", "d", "e", "F", "G"), ("", "h", "i", "", "k", "L", "")])

@@ -30,6 +30,11 @@ def test_unknown_words_are_counted_and_named_once(caplog):
     assert message.endswith(": a, no")
 
 
+def test_a_very_long_word_is_not_shown_whole(caplog):
+    (message,) = said(["a" * 1000], [[("<unk>", -1.0), ("</s>", -1.0)]], caplog)
+    assert message.endswith(f": {'a' * 60}...")
+
+
 def test_lines_of_probability_0_are_counted(caplog):
     lines = [[("dog", value), ("</s>", -1.0)] for value in (-math.inf, -1.0)]
     (message,) = said(["dog", "dog"], lines, caplog)

@@ -48,6 +48,7 @@ def test_a_written_list_reads_the_same():
         (["0 ||| a ||| logp=-2"], "f:1: this is not an entry"),
         (["0 ||| a ||| logp=minus ||| 1"], "f:1: this is not an entry"),
         (["0 ||| a ||| logp=nan ||| 1"], "f:1: this is not an entry"),
+        (["0 ||| a ||| logp=1 logp=2 ||| 1"], "f:1: this is not an entry"),
         ([BY_HAND[0], "2 ||| a ||| logp=-2 ||| 1"], "f:2: sentence 2 after sentence 0"),
         ([*BY_HAND, BY_HAND[0]], "f:6: sentence 0 after sentence 1"),
         ([BY_HAND[0], "0 ||| a ||| lm=-2 ||| 1"], "f:2: features lm, but above logp"),

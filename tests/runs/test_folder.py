@@ -39,13 +39,15 @@ def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
     for name in ("10-x", "9-x", "2-x"):
         write_run(tmp_path / name, results={})
     (tmp_path / "11-x").mkdir()  # a job that ended before it began
+    (tmp_path / "12-x").mkdir()  # and one whose configuration was deleted
+    (tmp_path / "12-x" / "results.json").touch()
     (tmp_path / "comparison").mkdir()
     (tmp_path / "comparison" / "comparison.md").touch()
     (tmp_path / "notes.txt").touch()
-    names = ["2-x", "9-x", "10-x", "11-x"]
+    names = ["2-x", "9-x", "10-x", "11-x", "12-x"]
     assert [folder.name for folder in find_runs(str(tmp_path))] == names
     both = find_runs([str(tmp_path / "9-x"), str(tmp_path)])
-    assert [folder.name for folder in both] == ["9-x", "2-x", "10-x", "11-x"]
+    assert [folder.name for folder in both] == ["9-x", "2-x", "10-x", "11-x", "12-x"]
     assert find_runs(str(tmp_path / "9-x")) == [tmp_path / "9-x"]
 
 

@@ -86,9 +86,9 @@ def _lines(text: Any, name: str) -> list[Lines]:
         ordered = isinstance(item, Iterable) and not isinstance(item, Mapping | Set)
         line = (item,) if isinstance(item, str) else tuple(item) if ordered else ()
         short = len(line) == 1 and not isinstance(item, str)
-        if short or len(line) not in (1, 2) or not all(isinstance(side, str) for side in line) or line == item == ():
+        if short or len(line) not in (1, 2) or not all(isinstance(side, str) for side in line):
             raise UserError(f"{name}[{number}] is {item!r:.60}: give a pair of texts, or a text")
-        lines.append(line)
+        lines.append(tuple(map(str, line)))  # not of a subclass, as NumPy has
     if not lines:
         raise UserError(f"{name} is empty: give sentences")
     return lines

@@ -21,7 +21,7 @@ from unrolled.api.rescored_lists import OF_TUNING, read_lists
 from unrolled.configuration.checks import check_unused
 from unrolled.configuration.command import command
 from unrolled.configuration.values import resolved
-from unrolled.errors import UserError, called, check_choice
+from unrolled.errors import UserError, called, check_choice, shown
 from unrolled.rescoring.choose import check_name
 from unrolled.text.lines import read_lines
 
@@ -37,8 +37,10 @@ def main(config: DictConfig) -> None:
         lists.check_as_many(lists.sources, config.source)
     if not config.scorers:
         check_unused(["device", "precision", "max_tokens"], "without scorers nothing uses it")
-    for name in config.scorers or {}:
+    for name, run in (config.scorers or {}).items():
         check_name(lists.lists, name)
+        if not isinstance(run, str):
+            raise UserError(f"scorers.{name}={shown(run)}: give a run folder")
     for name, run in (config.scorers or {}).items():
         from unrolled.api.loading import load  # loads torch, only if there are scorers
 

@@ -155,8 +155,8 @@ def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None
     return Comparison(options, groups, left_out, None if baseline is None else _baseline(groups, baseline))
 
 
-def _number(seed: int | None) -> int:
-    return -1 if seed is None else seed
+def _number(seed: Any) -> int:
+    return seed if isinstance(seed, int) else -1  # null, or no seed at all
 
 
 def _label(options: Sequence[str], values: Sequence[str], seeds: Mapping[Any, Run]) -> str:

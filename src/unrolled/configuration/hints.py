@@ -112,6 +112,10 @@ def _either(options: Sequence[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
+EMPTY = ("hydra.run.dir=", "sweep.dir=", "hydra.sweep.dir=")
+"""What a variable of the shell that is not set leaves; for Hydra it is the current folder."""
+
+
 def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
     """UserError: a word of the command line that is no option. reads: the command reads standard input."""
     given, flags = get_args_parser().parse_known_args(list(arguments))
@@ -127,6 +131,10 @@ def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
     for number, word in enumerate(given.overrides):
         if re.fullmatch(r"hydra\.verbose=(null|[\d.+-]*)", word):  # Hydra would fail before it could say why
             raise UserError(f"{word}: give true, false or the name of a logger")
+        if word in EMPTY:
+            raise UserError(f"{word}: give a folder, or omit it")
+        if re.fullmatch(r"[\w/]+=\[[\d., +-]+\]", word) and word.partition("=")[0] in _known(command)[0]:
+            raise UserError(f"{word}: a choice is a name, such as model=cgru")
         if "=" not in word and not word.startswith("~"):
             raise UserError(f"{word}: {_no_option(command, reads, word, ''.join(given.overrides[number + 1 :][:2]))}")
 

@@ -45,7 +45,7 @@ class Paths:
         return value is None or isinstance(value, str)
 
     def __str__(self) -> str:
-        return "a path; if the file's name is a number, ./3"
+        return "a path; a name that reads as a number needs ./ before it"
 
 
 class OptionName:

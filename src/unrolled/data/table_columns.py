@@ -1,12 +1,12 @@
 """Which columns of a table are source, target and features, and the text files that are made of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from unrolled.data.corpus import Files
-from unrolled.errors import POSITIVE_WHOLE, UserError
+from unrolled.errors import POSITIVE_WHOLE, UserError, shown
 from unrolled.text.features import TAB
 
 Column = int | str
@@ -29,6 +29,8 @@ class Columns:
     @classmethod
     def of(cls, columns: Any) -> "Columns":
         """From the options ``data.columns``."""
+        if not isinstance(columns, Mapping):
+            raise UserError(f"data.columns={shown(columns)}: give data.columns.source=... and data.columns.target=...")
         sides = {side: _listed(side, columns.get(side)) for side in ("source", "target", "features")}
         for side in ("source", "target"):
             if not sides[side]:

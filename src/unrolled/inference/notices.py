@@ -12,6 +12,8 @@ from unrolled.text.tokens import split_words
 log = logging.getLogger(__name__)
 EXAMPLES = 5
 """The number of unknown words that a notice names."""
+LONGEST = 60
+"""The number of characters of a word that a notice shows."""
 
 
 class Notices:
@@ -44,7 +46,11 @@ class Notices:
                     counted(self._words, "word"),
                     100 * len(unknown) / self._words,
                     "is" if len(unknown) == 1 else "are",
-                    ", ".join(examples[:EXAMPLES]) + (", ..." if len(examples) > EXAMPLES else ""),
+                    ", ".join(map(_short, examples[:EXAMPLES])) + (", ..." if len(examples) > EXAMPLES else ""),
                 )
             if lines:
                 log.warning("%s: probability 0 (-inf) of %d of %s", column.name, lines, counted(self._lines, "line"))
+
+
+def _short(word: str) -> str:
+    return word if len(word) <= LONGEST else f"{word[:LONGEST]}..."

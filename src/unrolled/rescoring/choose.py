@@ -19,10 +19,10 @@ def word_count(text: str) -> float:
 
 def check_name(lists: Lists, name: str) -> None:
     """UserError for the name of a feature that is in use or malformed."""
+    if not (isinstance(name, str) and name.isidentifier()):
+        raise UserError(f"scorers.{name}: a name consists of letters, digits and _")
     if name in lists[0][0].features:
         raise UserError(f"scorers.{name}: the lists already have a feature of this name; choose another")
-    if not name.isidentifier():
-        raise UserError(f"scorers.{name}: a name consists of letters, digits and _")
 
 
 def with_feature(lists: Lists, name: str, values: Sequence[float]) -> Lists:

@@ -56,10 +56,10 @@ def _parse(line: str, where: str) -> tuple[int, Entry]:
         # the text may contain bars, what is around it may not
         number, rest = line.split(BAR, 1)
         text, features, score = rest.rsplit(BAR, 2)
-        pairs = (feature.split("=") for feature in features.split())
+        pairs = [feature.split("=") for feature in features.split()]
         values = {key: _number(value) for key, value in pairs}
         entry = Entry(text, values, _number(score))
-        if not all(map(isfinite, (*entry.features.values(), entry.score))):
+        if len(values) < len(pairs) or not all(map(isfinite, (*entry.features.values(), entry.score))):
             raise ValueError
         return int(number), entry
     except ValueError as problem:

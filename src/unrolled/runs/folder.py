@@ -39,7 +39,8 @@ class Run:
     @property
     def seed(self) -> Any:
         """What distinguishes the runs of a group."""
-        return self.options.get("seed")
+        seed = self.options.get("seed")
+        return seed if isinstance(seed, int | None) else str(seed)
 
     def fact(self, name: str) -> Any:
         """A value from results.json, the configuration or provenance.json; None if the run has none."""
@@ -109,7 +110,8 @@ def flattened(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_run(path: Path) -> bool:
-    return path.is_dir() and ((path / "config.yaml").is_file() or not any(path.iterdir()))
+    of_a_run = ("config.yaml", "results.json")
+    return path.is_dir() and (any((path / name).is_file() for name in of_a_run) or not any(path.iterdir()))
 
 
 def _numbers(path: Path) -> list[tuple[int, str]]:

@@ -33,7 +33,7 @@ def checked(results: Any) -> dict[str, Any]:
     if not isinstance(results, dict) or not isinstance(results.get("status"), str | None):
         raise ValueError("these are no results")
     for name, value in results.items():
-        if not isinstance(value, str | int | float | None) or ("/" in name and isinstance(value, str)):
+        if not isinstance(value, str | int | float | None) or ("/" in name and isinstance(value, str | bool)):
             raise ValueError(f"{name} is no figure")
     return results
 

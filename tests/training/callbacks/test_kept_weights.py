@@ -46,6 +46,14 @@ def test_a_resumed_training_knows_what_was_kept(tmp_path):
     assert kept(tmp_path) == [10, 30]
 
 
+def test_weights_that_a_killed_process_had_yet_to_delete_are_deleted(tmp_path):
+    callback = KeepWeights(folder=str(tmp_path), monitor="val/bleu", mode="max", last=1, best=1)
+    validate(callback, 10, 3.0)
+    (tmp_path / "step-5.safetensors").write_bytes(b"")
+    validate(callback, 20, 1.0)
+    assert kept(tmp_path) == [10, 20]
+
+
 @pytest.mark.parametrize(
     "changes",
     [

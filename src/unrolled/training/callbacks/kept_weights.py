@@ -41,5 +41,5 @@ class KeepWeights(Callback):
             save_weights(module.model, weights_of(self.folder, trainer.global_step))
         facts = {"monitor": self.monitor, "mode": self.mode, "steps": {step: values[step] for step in sorted(kept)}}
         write_text(self.folder / INDEX, json.dumps(facts, indent=2) + "\n")
-        for step in values.keys() - kept:
-            weights_of(self.folder, step).unlink(missing_ok=True)
+        for path in {*self.folder.glob("step-*.safetensors")} - {weights_of(self.folder, step) for step in kept}:
+            path.unlink(missing_ok=True)  # also what a process left that was killed here

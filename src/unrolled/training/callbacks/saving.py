@@ -6,6 +6,7 @@ back.
 """
 
 import logging
+import os
 import random
 import signal
 import time
@@ -164,9 +165,10 @@ class SaveProgress(Callback):
 
     def on_load_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
         """Keep the state until training starts, and look for the best checkpoint where the run folder is now."""
+        here = os.path.realpath(self.path.parent)  # as ModelCheckpoint has it, which forgets the best of another folder
         for key, state in checkpoint["callbacks"].items():
             if "dirpath" in state:
-                checkpoint["callbacks"][key] = moved(state, state["dirpath"], str(self.path.parent))
+                checkpoint["callbacks"][key] = moved(state, state["dirpath"], here)
         self._restored = {name: checkpoint.get(name) for name in KEPT}
 
     def _take_up(self, trainer: lightning.Trainer, module: Any) -> None:
