@@ -65,6 +65,23 @@ def test_counts_do_not_depend_on_batches_order_or_epochs(counted, tmp_path):
     assert all(torch.equal(first[name], second[name]) for name in first)
 
 
+@pytest.mark.parametrize("stream", ["false", "true"])
+def test_a_training_that_ended_within_an_epoch_counts_on(stream, tmp_path):
+    files = [f"data.{split}=text" for split in ("train", "val", "test")]
+    (tmp_path / "text").write_text("".join(f"a {'b ' * (n % 7)}c {n % 5}\n" for n in range(120)), encoding="utf-8")
+    common = ["model=ngram_lm", "data=monolingual_text", "tokenizer=word", *files, "data.max_tokens=60", "logger=csv"]
+    common += [f"data.stream={stream}", "trainer.val_check_interval=2", "~callbacks.pictures"]
+    common += ["data.stream_rows=3", "data.stream_steps=9"] if stream == "true" else []
+    assert call_script("train.py", *common, "trainer.max_epochs=1", "hydra.run.dir=whole", cwd=tmp_path).status == 0
+    steps = results(tmp_path / "whole")["steps"]
+    options = ["trainer.max_epochs=1", "trainer.max_steps=3", "hydra.run.dir=parts"]
+    assert call_script("train.py", *common, *options, cwd=tmp_path).status == 0
+    assert call_script("train.py", "resume=parts", f"trainer.max_steps={steps}", cwd=tmp_path).status == 0
+    whole, parts = results(tmp_path / "whole"), results(tmp_path / "parts")
+    assert parts["steps"] == steps
+    assert parts["test/perplexity"] == whole["test/perplexity"]
+
+
 def test_an_n_gram_model_advises_a_translator_and_rescores(caplog, tmp_path):
     fast = [*TINY, "logger=csv", "~callbacks.pictures"]
     common = [*fast, "hydra.run.dir=translator", "trainer.max_steps=9", *TINY_MODEL]

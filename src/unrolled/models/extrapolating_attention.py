@@ -68,7 +68,7 @@ class ExtrapolatingLocationAttention(Attention):
         m = torch.sigmoid(self.mixture(query).to(by_location.dtype))
         weights = torch.lerp(by_content.to(m.dtype), by_location, m)
         # a_i = sum_j lambda_ij p_j
-        looked_at = average(by_location, places.unsqueeze(2)).to(looked_at.dtype)
+        looked_at = mean_place(by_location, places).to(looked_at.dtype)
         return average(weights, annotations), weights, (looked_at,)
 
     def gaussian(self, w: Tensor, looked_at: Tensor, words: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,6 +94,15 @@ def normalised(energies: Tensor, valid: Tensor) -> Tensor:
 def average(weights: Tensor, values: Tensor) -> Tensor:
     """The weighted sum of the values: ``(N, S)``, ``(B, S, X)`` -> ``(N, X)``."""
     return torch.bmm(weights.to(values.dtype).unflatten(0, (values.shape[0], -1)), values).flatten(0, 1)
+
+
+def mean_place(weights: Tensor, places: Tensor) -> Tensor:
+    """sum_j lambda_ij p_j: ``(N, S)``, ``(B, S)`` -> ``(N, 1)``.
+
+    No matrix product, which autocast would compute in bfloat16: its 8 bits cannot tell the words of a long sentence
+    apart.
+    """
+    return (weights.unflatten(0, (places.shape[0], -1)) * places.unsqueeze(1)).sum(dim=-1).flatten().unsqueeze(1)
 
 
 def soft_stairs(x: Tensor) -> Tensor:

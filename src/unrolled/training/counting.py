@@ -75,12 +75,21 @@ class Counting(LanguageModeling):
         if self.trainer.precision not in FULL_PRECISION:
             raise UserError(f"trainer.precision={self.trainer.precision} would round the probabilities: omit it")
 
-    def on_train_epoch_start(self) -> None:
-        """Forget all counts: every epoch has the same sentences."""
-        self._tokens, self._estimated = [], 0
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Within an epoch, the text so far too: a resumed training counts it with the rest."""
+        super().on_save_checkpoint(checkpoint)
+        whole = len(self._tokens) == self.trainer.num_training_batches
+        checkpoint["counted"] = [] if whole else self._tokens
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Take up the text so far."""
+        super().on_load_checkpoint(checkpoint)
+        self._tokens, self._estimated = checkpoint.get("counted", []), 0
 
     def training_step(self, batch: Batch | StreamBatch, batch_index: int) -> None:  # type: ignore[override]
-        """Keep the sentences, <s> and </s> included."""
+        """Keep the sentences, <s> and </s> included; those of the last epoch were the same."""
+        if batch_index == 0:
+            self._tokens, self._estimated = [], 0
         tokens = batch.target_out if isinstance(batch, StreamBatch) else batch.target[batch.target_valid]
         self._tokens.append(tokens.to("cpu", torch.int32))
         self.target_tokens += int(batch.target_out_valid.sum())
