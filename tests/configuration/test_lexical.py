@@ -1,5 +1,8 @@
 """The lexicon of a run: learnt once, kept in its folder, checked when it is read."""
 
+import json
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +10,7 @@ from omegaconf import OmegaConf
 
 from unrolled.configuration import lexical
 from unrolled.configuration.lexical import FILE, lexical_shortlist
+from unrolled.data.corpus import CorpusText, Files
 from unrolled.errors import UserError
 
 
@@ -19,18 +23,14 @@ class Letters:
         return [[ord(letter) - ord("a") + 4 for letter in line if letter != " "] for line in lines]
 
 
-class Text:
-    def sources(self, split):
-        assert split == "train"
-        return ["a", "b", "a b", "a"]
-
-    def references(self, split):
-        return ["c", "d", "c d", "c c"]
-
-
 @pytest.fixture
 def shortlist(tmp_path, monkeypatch):
-    monkeypatch.setattr(lexical, "text_of", lambda run: Text())
+    (tmp_path / "source").write_text("a\nb\na b\na\n")
+    (tmp_path / "target").write_text("c\nd\nc d\nc c\n")
+    files = Files(tmp_path / "source", tmp_path / "target")
+    monkeypatch.setattr(
+        lexical, "text_of", lambda run: CorpusText(SimpleNamespace(files=lambda cache: {"train": files}), tmp_path)
+    )
 
     def read(likely=1, frequent=2):
         node = OmegaConf.create({"likely": likely, "frequent": frequent})
@@ -48,6 +48,16 @@ def test_it_has_likely_and_frequent_words_and_is_learnt_once(shortlist, monkeypa
     assert torch.equal(again.likely[:, :1], found.likely)
     assert again.likely.shape == (12, 2)
     assert again.frequent.tolist() == [6]
+
+
+def test_a_text_that_has_changed_is_named_and_one_with_a_line_too_few_is_refused(shortlist, tmp_path, caplog):
+    (tmp_path / "provenance.json").write_text(json.dumps({"sha256": {"train.source": "0" * 64}}))
+    (tmp_path / "source").write_text("a\nb\n")
+    with pytest.raises(UserError, match=r"source has 2 lines and .*target has 4"):
+        shortlist()
+    (tmp_path / "source").write_text("b\nb\na b\na\n")
+    shortlist()
+    assert "source has changed since" in caplog.text
 
 
 @pytest.mark.parametrize(

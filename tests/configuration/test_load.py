@@ -13,13 +13,11 @@ from unrolled.configuration.load import (
     load_language_model_of,
     load_language_models,
     load_ngrams,
-    load_scorer,
     load_translator,
     trains_translation,
 )
 from unrolled.errors import UserError
 from unrolled.inference.trained_language_model import TrainedLanguageModel
-from unrolled.inference.trained_translator import TrainedTranslator
 from unrolled.search.settings import BeamSearch, Greedy
 from unrolled.text.sides import load_tokenizers
 from unrolled.text.tokenizer import save_tokenizers, train_words
@@ -104,12 +102,6 @@ def test_a_mixture_is_one_model_and_without_weights_each_stands_for_itself():
     assert len({model.name for model in single}) == 1  # the same folder twice
     (mixed,) = load_language_models(config([NGRAM, NGRAM], mixture=[0.3, 0.7]))
     assert mixed.tokenizer.sha256 == single[0].tokenizer.sha256
-
-
-def test_a_scorer_says_whether_it_scores_pairs():
-    both = config(None, mixture=None)
-    assert [load_scorer(run, both)[1] for run in (TRANSLATOR, NGRAM)] == [True, False]
-    assert isinstance(load_scorer(TRANSLATOR, both)[0], TrainedTranslator)
 
 
 def test_a_missing_run_is_named(tmp_path):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from unrolled.errors import UserError
-from unrolled.text.lines import count_lines, read_lines, unequal
+from unrolled.text.lines import check_same_length, count_lines, read_lines, unequal
 from unrolled.text.tokens import split_words
 
 Links = set[tuple[int, int]]
@@ -81,7 +81,7 @@ def known_alignments(
     else:
         if next(sources, None) is None:
             return
-    raise unequal(source, count_lines(source), path, count_lines(path))
+    raise unequal(source, check_same_length(source, target), path, count_lines(path))
 
 
 def _numbers(count: int, base: int) -> str:

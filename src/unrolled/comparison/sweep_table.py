@@ -9,7 +9,7 @@ from unrolled.comparison.varied_options import ABSENT, shown, title, value_of, v
 from unrolled.runs.folder import Run
 from unrolled.text.table import table
 
-TESTED = ("test/bleu", "test/aer")
+TESTED = ("test/word_error_rate", "test/bleu", "test/aer")
 
 
 def sweep_table(runs: Sequence[Run]) -> str:

@@ -104,15 +104,6 @@ def load_language_models(config: DictConfig) -> list[TrainedLanguageModel]:
     return models if weights is None else [mixture(models, weights)]
 
 
-def load_scorer(run: str, config: DictConfig) -> tuple[Any, bool]:
-    """The model in the run folder ``run``, and whether it scores pairs rather than sentences."""
-    chosen = OmegaConf.merge(config, {"run": run})
-    assert isinstance(chosen, DictConfig)
-    if trains_translation(run):
-        return load_translator(chosen), True
-    return load_language_model(chosen), False
-
-
 def trains_translation(run: str | None) -> bool:
     """Whether the run folder ``run`` is that of a translator, not of a language model."""
     config = read_config(run)

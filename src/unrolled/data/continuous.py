@@ -83,8 +83,8 @@ class ContinuousText:
 class StreamLoader:
     """Batches of a continuous text in ``rows`` rows of equal length, ``steps`` words at a time.
 
-    An iteration is an epoch, in which every word occurs in exactly one batch; the last row is padded, and all epochs
-    are the same. The rows are divided among the ranks.
+    An iteration is an epoch, in which every word occurs in exactly one batch; the last rows are padded, or empty, and
+    all epochs are the same. The rows are divided among the ranks.
 
     Iterating starts a new epoch; right after `load_state_dict` it resumes the saved one.
 

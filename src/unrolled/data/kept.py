@@ -25,8 +25,9 @@ def keep(folder: Path, make: Callable[[Path], object]) -> None:
         with suppress(FileNotFoundError):  # another process of the run was faster
             folder.rename(away)
             if is_whole(away):  # another process has mended it since we looked
-                away.rename(folder)
-                return
+                with suppress(OSError):  # and a third has once more
+                    away.rename(folder)
+                    return
             shutil.rmtree(away) if away.is_dir() else away.unlink()
     with appearing(folder) as partial:
         make(partial)

@@ -9,11 +9,17 @@ from matplotlib.ticker import LogFormatter
 
 from unrolled.figures.formats import save_figure
 
-PANELS = {"loss": "loss (nats a token)", "perplexity": "perplexity", "bleu": "BLEU", "aer": "AER (0 to 1)"}
+PANELS = {
+    "loss": "loss (nats a token)",
+    "perplexity": "perplexity",
+    "word_error_rate": "word error rate (%)",
+    "bleu": "BLEU",
+    "aer": "AER (0 to 1)",
+}
 
 
 def curves_figure(metrics_csv: Path, title: str = "") -> Figure:
-    """Loss, perplexity, BLEU and alignment error rate (AER) in training and validation over steps.
+    """Loss, perplexity, word error rate, BLEU and alignment error rate (AER) in training and validation over steps.
 
     As far as ``metrics_csv`` has them; ``title`` is above all of them.
     The file has a column ``step`` and columns like ``val/loss``, whose cells may be empty.
@@ -26,10 +32,13 @@ def curves_figure(metrics_csv: Path, title: str = "") -> Figure:
     }
     panels = {name: curves for name, curves in panels.items() if curves} or {"loss": {}}
 
-    high = 2 if len(panels) == len(PANELS) else 1
-    figure = Figure(figsize=(4.2 * len(panels) / high, 3.2 * high), dpi=120, layout="constrained")
-    places = figure.subplots(high, len(panels) // high, squeeze=False).flat
-    for axes, (name, curves) in zip(places, panels.items(), strict=True):
+    high = 1 if len(panels) < 4 else 2
+    wide = math.ceil(len(panels) / high)
+    figure = Figure(figsize=(4.2 * wide, 3.2 * high), dpi=120, layout="constrained")
+    places = figure.subplots(high, wide, squeeze=False).flatten()
+    for axes in places[len(panels) :]:
+        axes.remove()
+    for axes, (name, curves) in zip(places, panels.items(), strict=False):
         for split, points in curves.items():
             color, marker = ("0.6", None) if split == "train" else ("C0", ".")
             axes.plot(*zip(*points, strict=True), label=split, color=color, marker=marker)

@@ -186,7 +186,7 @@ class TrainedTranslator:
     ) -> dict[str, float]:
         """Figures on the attention under forced decoding, see `AttentionCounts.figures`.
 
-        None if a member has no attention, or if they cut the source differently.
+        {} if a member has no attention, or if they cut the source differently.
         """
         counts = AttentionCounts()
         if not (self.attends and self.cut_alike):

@@ -1,4 +1,4 @@
-"""Attention mechanisms, one class per equation, all with the same three methods and no state on the module.
+"""Attention mechanisms, one class per equation, all with the same methods and no state on the module.
 
 Letters: B sentences, N hypotheses of them, S source length, Q query size, C annotation size, A attention size.
 
@@ -53,7 +53,7 @@ class Attention(nn.Module):
         return None
 
     def gates(self, query: Tensor, prepared: Nested, state: Nested, weights: Tensor) -> dict[str, Tensor]:
-        """The gates ``(N, S, A)`` of the memory in the step from ``state`` that gave ``weights``, by name.
+        """The gates ``(N, S, size of the memory)`` in the step from ``state`` that gave ``weights``, by name.
 
         Not part of ``step``; {} for an attention without gates.
         """

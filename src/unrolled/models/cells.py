@@ -186,7 +186,7 @@ class GRUResetAfter(Cell):
         second = torch.zeros_like(self.input.bias) if self.recurrent.bias is None else self.recurrent.bias
         weights = [self.input.weight, self.recurrent.weight, self.input.bias, second]
         outputs, last = torch.gru(inputs, s.unsqueeze(0), weights, True, 1, 0.0, self.training, False, True)
-        return outputs, (last.squeeze(0),)
+        return outputs.to(s.dtype), (last.squeeze(0).to(s.dtype),)
 
 
 class GRUResetAfterTwoBiases(GRUResetAfter):

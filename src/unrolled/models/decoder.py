@@ -351,7 +351,7 @@ class MeanContextDecoder(Decoder):
     def start(self, annotations: Tensor, valid: Tensor) -> Nested:
         """(c ``(B, C)``, its products ``(B, 3D)``, uniform weights ``(B, S)``, s_0 ``(B, D)``)."""
         c = mean_annotation(annotations, valid)
-        uniform = valid.to(annotations.dtype) / valid.sum(dim=1, keepdim=True)
+        uniform = valid.to(torch.promote_types(annotations.dtype, torch.float32)) / valid.sum(dim=1, keepdim=True)
         s = torch.tanh(self.initial(c))
         return (c, self.context(c), uniform, s.to(self.initial.weight.dtype))
 

@@ -26,8 +26,9 @@ class ExtrapolatingLocationAttention(Attention):
     mu_i = clamp(stairs(rho_1) / (n - 1) + sigma(20 (rho_2 + 1/2)) a_{i-1} + sigma(20 (rho_3 - 1/2))),
     sigma_i = (softplus(W_sigma w_i) + 0.27) / n, and a_i = sum_j lambda_ij p_j, a_0 = 0, is where it looked: mu_i is a
     whole number of words from there or, with the first gate shut or the second open, from the first or the last word.
-    Our changes, so that it learns to walk and then keeps its place (docs/lookup.md): no GRU between s and w; steep
-    gates that begin with a walk; a_i from lambda, not alpha; softplus for a ReLU; additive content attention.
+    clamp keeps a slope of 0.01 outside 0 to 1. Our changes, so that it learns to walk and then keeps its place
+    (docs/lookup.md): no GRU between s and w; steep gates that begin with a walk; a_i from lambda, not alpha; softplus
+    for a ReLU; additive content attention.
     """
 
     sums_annotations = True

@@ -25,7 +25,6 @@ UNITS = {"grapheme": regex.compile(r"\X"), "codepoint": regex.compile(r"(?s:.)")
 """What counts as one character: what a reader sees as one (Unicode Standard Annex 29), or a code point."""
 FORMS: dict[str, Literal["NFC", "NFD"] | None] = {"nfc": "NFC", "nfd": "NFD", "identity": None}
 """Unicode's normal forms: letters with their marks as one code point where there is one, or always separate."""
-"""How pieces show a space, as SentencePiece does."""
 REPLACEMENT = "\ufffd"
 """Unicode's own character for an unknown one."""
 

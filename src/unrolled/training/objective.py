@@ -163,12 +163,9 @@ class Objective(lightning.LightningModule):
         self._likelihood.add(loss.negative_log_likelihood.item(), loss.tokens)
 
     def _log_likelihood(self, split: str) -> None:
-        sums = torch.tensor(
-            [self._likelihood.negative_log_likelihood, self._likelihood.tokens], dtype=torch.float64, device="cpu"
-        )
         total = LogLikelihood()
-        for nll, tokens in self.gather(sums.tolist()):
-            total.add(nll, int(tokens))
+        for nll, tokens in self.gather((self._likelihood.negative_log_likelihood, self._likelihood.tokens)):
+            total.add(nll, tokens)
         self._log(f"{split}/loss", total.loss)
         self._log(f"{split}/perplexity", total.perplexity)
 

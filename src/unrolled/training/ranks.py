@@ -134,10 +134,10 @@ def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
             for rank in range(processes):
                 variables = os.environ | environment | shared | {"LOCAL_RANK": str(rank), "RANK": str(rank)}
                 children.append(subprocess.Popen([sys.executable, "-m", module], env=variables, pass_fds=[ours]))
-            os.close(ours)
             _wait(children, received)
         finally:
             _stop(children, received)
+            os.close(ours)
             os.close(theirs)
 
 
@@ -208,6 +208,7 @@ def _stop(children: list[subprocess.Popen[bytes]], received: list[signal.Signals
         if time.monotonic() > at_the_latest:
             for child in alive:
                 child.kill()
+                child.wait()
             return
         signs = received or [signal.SIGTERM]
         for sign in signs[sent:]:

@@ -41,7 +41,7 @@ def inverse_square_root(optimizer: Optimizer, *, monitor: str, mode: str, length
 def linear_decay(
     optimizer: Optimizer, *, monitor: str, mode: str, length: Length, steps: int | None, warm_up: int = 0
 ) -> Schedule:
-    """Linear from 0 to lr in ``warm_up`` optimiser steps, then linear to 0 at step ``steps``; None: at the last one."""
+    """Linear from lr / ``warm_up`` to lr in ``warm_up`` optimiser steps, then to 0 at ``steps``; None: the last."""
     if steps is not None:
         _checked(steps)
     check("schedule.warm_up", warm_up, WHOLE)

@@ -1,8 +1,9 @@
 """How far back a word's loss reaches: ||dJ_{t+n}/dh_t|| against n, measured at validations (Cho's lecture).
 
 J_{t+n} is the loss of ONE word, -log p of the word that state h_{t+n} predicts, so n = 0 is the readout alone and each
-further n is one more transition. h_t is everything that a step hands to the next: h and c of an LSTM, all layers of
-several, a decoder's own state s (including paths through the attention to later states, but not the attention memory).
+further n is one more transition; RNNsearch's readout reads the state before, so its norm at n = 0 is 0. h_t is
+everything that a step hands to the next: h and c of an LSTM, all layers of several, a decoder's own state s (including
+paths through the attention to later states, but not the attention memory).
 """
 
 from collections.abc import Iterator

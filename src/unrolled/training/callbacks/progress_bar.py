@@ -16,6 +16,7 @@ from unrolled.training.time_left import TimeLeft, duration
 COLUMNS = (  # heading, figure, width, digits, factor
     ("loss", "val/loss", 7, 3, 1),
     ("perplexity", "val/perplexity", 10, 2, 1),
+    ("WER, %", "val/word_error_rate", 6, 2, 1),
     ("BLEU", "val/bleu", 6, 2, 1),
     ("chrF", "val/chrf", 6, 2, 1),
     ("AER, %", "val/aer", 6, 1, 100),
