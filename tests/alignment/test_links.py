@@ -37,6 +37,12 @@ def test_reading_names_file_line_and_content_of_a_mistake(tmp_path):
 # ---- known alignments of a text
 
 
+def test_of_three_files_those_that_differ_are_named(tmp_path):
+    files = pair(tmp_path, ["a", "b"], ["x"], ["0-0", "0-0"])
+    with pytest.raises(UserError, match=r"a\.en has 2 lines and .*a\.de has 1:"):
+        list(known_alignments(*files))
+
+
 def pair(folder, source, target, links):
     for name, lines in (("a.en", source), ("a.de", target), ("a.talp", links)):
         (folder / name).write_text("".join(f"{line}\n" for line in lines))

@@ -41,6 +41,8 @@ MISTAKES = [
     ("train.py", ["seed=1,2"], ["seed=1,2: add -m to run all of them, or give a list: 'seed=[1,2]'"]),
     ("train.py", ["hydra.verbose=3"], ["hydra.verbose=3: give true, false or the name of a logger"]),
     ("train.py", ["hydra.job.chdir=7.5"], ["hydra.job.chdir: ", "7.5"]),
+    ("train.py", ["hydra.job.chdir=[1]"], ["hydra.job.chdir: "]),
+    ("train.py", ["data=tsv", "data.columns=[1,2]"], ["data.columns=[1,2]: this has options of its own"]),
     ("train.py", ["+trainer.overfit_batches=3"], ["trainer.overfit_batches=3", "limit_train_batches"]),
     ("train.py", ["+trainer.strategy=null"], ["trainer.strategy=null: give a name"]),
     ("train.py", ["callbacks.pictures.name=[x]"], ["callbacks.pictures.name=['x']: give a name"]),

@@ -21,6 +21,13 @@ def test_a_row_for_each_run_and_a_star_for_the_best_that_completed():
     )
 
 
+def test_models_that_are_judged_by_words_have_their_word_error_rate():
+    found = {"val/word_error_rate": 41.5, "test/word_error_rate": 43.25, "test/bleu": 60.0}
+    (head, row) = sweep_table([run("0-x", results=found, **{"objective.monitor": "val/word_error_rate"})]).splitlines()
+    assert head.split()[-6:] == ["val/word_error_rate", "test", "BLEU", "test", "WER,", "%"]
+    assert row.split()[-3:] == ["41.5", "60.00", "43.25"]
+
+
 def test_language_models_have_their_perplexity():
     found = {"val/perplexity": 20.0, "test/perplexity": 21.25, "epochs": 1}
     (head, row) = sweep_table([run("0-x", results=found, **{"objective.monitor": "val/perplexity"})]).splitlines()

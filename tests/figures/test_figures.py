@@ -202,6 +202,15 @@ def test_a_language_model_has_no_bleu_panel(tmp_path):
     assert list(curves(curves_figure(path))) == ["loss (nats a token)", "perplexity"]
 
 
+def test_five_panels_are_drawn_in_two_rows_without_an_empty_one(tmp_path):
+    path = tmp_path / "metrics.csv"
+    path.write_text("step,val/loss,val/perplexity,val/word_error_rate,val/bleu,val/aer\n3,2.5,9.5,40.0,1.5,0.25\n")
+    figure = curves_figure(path)
+    assert curves(figure)["word error rate (%)"] == {"val": [[3, 40.0]]}
+    assert len(figure.axes) == len(curves(figure)) == 5
+    save_figure(figure, tmp_path / "curves.png")
+
+
 def test_saving_replaces_the_file_whole_or_not_at_all(tmp_path):
     path = tmp_path / "figures" / "val-1.png"
     save_figure(random_figure(2, 3), path)

@@ -96,3 +96,15 @@ def test_a_signal_does_not_break_off_a_look_at_a_process(sign, tmp_path, monkeyp
     with pytest.raises(KeyboardInterrupt):
         run_ranks("support.waiting_rank", {}, 1)
     assert looks.count("begun") == looks.count("ended") > 0
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which files are open")
+def test_a_process_that_cannot_be_started_leaves_no_file_open(monkeypatch):
+    def fail(*_, **__):
+        raise OSError("no memory")
+
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    before = os.listdir("/proc/self/fd")
+    with pytest.raises(OSError, match="no memory"):
+        run_ranks("support.waiting_rank", {}, 1)
+    assert len(os.listdir("/proc/self/fd")) == len(before)

@@ -111,7 +111,8 @@ def _configuration_mistake(problem: Exception) -> str:
         if choice in PLUGINS:
             return f'{group}={choice} is not installed: pip install "unrolled[{PLUGINS[choice]}]"'
         return f"{group}={choice}: there is no such choice{nearest(choice, sorted({*choices}))}"
-    if merged := re.match(r"Error merging override '?([^\s']+=.*?)'?(?: |$)", text):
+    merged = re.fullmatch(r"Error merging override (.+=[\[{].*)", text)
+    if merged and not isinstance(problem.__cause__, ValidationError):
         return f"{merged[1]}: this has options of its own: give them one by one, as python src/options.py shows them"
     if unknown := re.match(r"In '([^']+)': Could not load '([^']+)'", text):
         return f"{unknown[1]}.yaml: defaults: there is no {unknown[2]}: a name in the same folder, or /group: name"

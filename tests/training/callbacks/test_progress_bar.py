@@ -54,7 +54,14 @@ def test_a_batch_is_a_line_and_a_validation_a_row(clock, monkeypatch):
     bar.on_train_batch_start(trainer(), model, None, 3)
     clock.seconds, model.target_tokens = 102.0, 500
     bar.on_train_batch_end(trainer(global_step=16), model, None, None, 3)
-    figures = {"val/loss": 1.25, "val/bleu": 31.5, "val/aer": 0.25, "val/attention_entropy": 3.0, "train/loss": 9.0}
+    figures = {
+        "val/loss": 1.25,
+        "val/word_error_rate": 40.0,
+        "val/bleu": 31.5,
+        "val/aer": 0.25,
+        "val/attention_entropy": 3.0,
+        "train/loss": 9.0,
+    }
     measured = {name: torch.tensor(value) for name, value in figures.items()}
     best = SimpleNamespace(monitor="val/bleu", mode="max", best_model_score=torch.tensor(30.0))
     for score in (30.0, 32.0):
@@ -63,8 +70,8 @@ def test_a_batch_is_a_line_and_a_validation_a_row(clock, monkeypatch):
     line, head, first, second, rest = re.split(r"\r\x1b\[K|\n", terminal.getvalue())[1:]
     assert line.split()[:2] == ["epoch", "2/6"]
     assert line.split()[3:] == ["4/8", "loss", "2.500", "250", "tokens/s", "0:16", "left"]
-    assert head.split() == ["epoch", "step", "time", "loss", "BLEU", "AER,", "%"]
-    assert first.split() == ["2", "12", "0:02", "1.250", "31.50", "25.0", "*"]
+    assert head.split() == ["epoch", "step", "time", "loss", "WER,", "%", "BLEU", "AER,", "%"]
+    assert first.split() == ["2", "12", "0:02", "1.250", "40.00", "31.50", "25.0", "*"]
     assert second.split() == first.split()[:-1]  # 31.5 is no better than 32
     assert len(head) == len(second) < 80
     assert rest == ""
