@@ -109,6 +109,8 @@ def test_a_run_that_diverged_is_returned_and_says_so(train_here, pairs, caplog):
         ([], {"optimizr": "adam"}, "optimizr: there is no such option"),
         (["model=cgru,bahdanau"], {}, "one value at a time"),
         (["data=reorder"], {"data": [("a", "b")] * 9}, "give one of them"),
+        (["data.val=x"], {"data": [("a", "b")] * 9}, "data.val=x and data=...: give one of them"),
+        ([], {"data": [("a", "b")] * 9, "data.train": "x"}, "data.train='x' and data=...: give one of them"),
         ([None], {"data": [("a", "b")] * 9}, "None: an option is text such as"),
         (["-m"], {"data": [("a", "b")] * 9}, "-m: this is for the command line"),
         ([], {"data": [("a", "b"), ("a",)]}, r"data\[1\] is \('a',\): give a pair of texts"),

@@ -1,7 +1,7 @@
 """Training from Python: a new run, the rest of one, or one again."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -15,6 +15,7 @@ from unrolled.api.undisturbed import undisturbed
 from unrolled.configuration.composition import check_texts, composing, one_line, options_of
 from unrolled.configuration.launch import carry_out
 from unrolled.configuration.slots import trusting
+from unrolled.data.corpus import SPLITS
 from unrolled.errors import UserError
 from unrolled.files import remove_if_empty
 from unrolled.runs.reproduction import compared
@@ -54,7 +55,7 @@ def train(
     if isinstance(data, str):
         given.append(f"data={data}")
     elif data is not None:
-        _check_without_data(options, resume or reproduce)
+        _check_without_data(given, resume or reproduce)
         given += write_text_of(data, options, more.get("cache"))
     with undisturbed(progress), trusting(trust), composing("train", given) as config, one_line():
         try:
@@ -75,9 +76,9 @@ def train(
     return load(run_folder, trust=trust)
 
 
-def _check_without_data(options: tuple[str, ...], earlier: Run | None) -> None:
+def _check_without_data(options: Sequence[str], earlier: Run | None) -> None:
     if earlier is not None:
         raise UserError("data=...: a resumed or reproduced run uses its own data; omit data")
     for option in options:
-        if option.startswith("data="):
+        if option.startswith(("data=", *(f"data.{split}=" for split in SPLITS))):
             raise UserError(f"{option} and data=...: give one of them")
