@@ -56,12 +56,13 @@ def test_so_does_an_error_in_a_callback_of_ones_own(finished, tmp_path, monkeypa
     assert contents(finished) == before
 
 
-def test_without_one_it_is_replaced(finished, tmp_path):
+def test_without_one_it_is_replaced(finished, tmp_path, caplog):
     before = results(finished)
     done = call_script("train.py", *OPTIONS, "attention=gru_att", f"hydra.run.dir={finished}", cwd=tmp_path)
     assert done.status == 0, done.stderr
     assert results(finished)["steps"] < before["steps"]
     assert not (finished / "attention.html").exists()
+    assert f"{finished}: the run in this folder (completed) is replaced by this one" in caplog.text
 
 
 def test_what_ended_before_the_first_batch_is_no_run(tmp_path):

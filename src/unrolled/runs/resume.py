@@ -1,5 +1,6 @@
 """Resuming a run: what its folder says, and what a new training in the same folder removes."""
 
+import logging
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -7,6 +8,8 @@ from typing import Any, NamedTuple
 from unrolled.errors import UserError
 from unrolled.files import clean, reading, write_text
 from unrolled.runs.results import read_results, write_results
+
+log = logging.getLogger(__name__)
 
 LAST = Path("checkpoints") / "last.ckpt"
 NEXT = ".next.yaml"
@@ -92,10 +95,18 @@ def begin(folder: Path, config: str, *, resume: bool) -> None:
     if resume and status(folder) in ("completed", "pruned"):
         write_results(folder, read_results(folder) | {"status": "interrupted"})
     if not resume and (folder / "config.yaml").is_file():
+        if (folder / LAST).is_file():
+            log.warning("%s: the run in this folder%s is replaced by this one", folder, _ended(folder))
         write_text(folder / NEXT, config)
         finish_beginning(folder)
     else:
         write_text(folder / "config.yaml", config)
+
+
+def _ended(folder: Path) -> str:
+    with suppress(UserError):  # damaged results
+        return f" ({ending})" if (ending := status(folder)) else ""
+    return ""
 
 
 def finish_beginning(folder: Path) -> None:
