@@ -12,14 +12,20 @@ from unrolled.conformance.subject import randomised
 from unrolled.errors import UserError
 from unrolled.models import cells
 from unrolled.models.language_model import rnn_lm
+from unrolled.models.state import tensors_of
 from unrolled.models.translator import translator
 
 pad, words, batch_of = cases.pad, cases.words, cases.batch_of
-teacher_forced, step_by_step, flatten = cases.forced, cases.stepwise, cases.leaves
+teacher_forced, step_by_step = cases.forced, cases.stepwise
 randomise = randomised
 B, T, S, D, E, ENCODER = 2, 3, 5, 7, 11, 4
 A, OTHER = 13, 3
 SOURCE_WORDS, TARGET_WORDS = 17, 19
+
+
+def flatten(state: Any) -> list[torch.Tensor]:
+    """The tensors of a state."""
+    return list(tensors_of(state))
 
 
 def constructor(node: dict[str, Any]) -> partial:

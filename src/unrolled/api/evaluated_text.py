@@ -5,8 +5,8 @@ from pathlib import Path
 
 from unrolled.configuration.build import text_of
 from unrolled.data.corpus import CorpusText
-from unrolled.runs.provenance import changed_since
-from unrolled.text.lines import check_same_length, count_lines, sha256, unequal
+from unrolled.runs.provenance import changed_texts
+from unrolled.text.lines import check_same_length, count_lines, unequal
 
 log = logging.getLogger(__name__)
 
@@ -24,6 +24,6 @@ def evaluated_text(run: str, *splits: str) -> CorpusText:
             if files.alignment is not None and (links := count_lines(files.alignment)) != lines:
                 raise unequal(files.source, lines, files.alignment, links)
         paths = {name: path for name, path in text.text_files().items() if name.startswith(f"{split}.")}
-        for name in changed_since(Path(run), {name: sha256(path) for name, path in paths.items()}):
-            log.warning("%s has changed since %s was trained: these figures are of what it holds now", paths[name], run)
+        for path in changed_texts(Path(run), paths):
+            log.warning("%s has changed since %s was trained: these figures are of what it holds now", path, run)
     return text

@@ -4,7 +4,6 @@ Pairs are split by distinct sources, so that no sentence of validation or test w
 model, which may be one text, by their order.
 """
 
-import hashlib
 import random
 from collections.abc import Iterable, Mapping, Sequence, Set
 from itertools import chain
@@ -14,7 +13,7 @@ from typing import Any
 from unrolled.configuration.build import local_cache
 from unrolled.configuration.composition import options_of
 from unrolled.data.corpus import SPLITS
-from unrolled.data.kept import keep
+from unrolled.data.kept import keep, name_in_cache
 from unrolled.errors import UserError
 from unrolled.files import write_lines
 
@@ -95,8 +94,7 @@ def _lines(text: Any, name: str) -> list[Lines]:
 
 
 def _written(splits: Mapping[str, Sequence[Lines]], cache: Path) -> Path:
-    key = hashlib.sha256(repr(sorted(splits.items())).encode("utf-8", "surrogatepass")).hexdigest()[:32]
-    folder = Path(cache).absolute() / "given" / key
+    folder = Path(cache).absolute() / "given" / name_in_cache(sorted(splits.items()))
 
     def write(partial: Path) -> None:
         for name, lines in splits.items():

@@ -12,9 +12,9 @@ from unrolled.alignment.piece_lexicon import Lexicon, learn
 from unrolled.configuration.build import text_of
 from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
 from unrolled.files import appearing, reading
-from unrolled.runs.provenance import changed_since
+from unrolled.runs.provenance import changed_texts
 from unrolled.search.shortlist import Shortlist
-from unrolled.text.lines import check_same_length, sha256
+from unrolled.text.lines import check_same_length
 from unrolled.text.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -48,8 +48,8 @@ def _learn(run: str, source: Tokenizer, target: Tokenizer) -> Lexicon:
     assert train.source is not None
     check_same_length(train.source, train.target)
     paths = {name: path for name, path in text.text_files().items() if name.startswith("train.")}
-    for name in changed_since(Path(run), {name: sha256(path) for name, path in paths.items()}):
-        log.warning("%s has changed since %s was trained: the lexicon is of what it holds now", paths[name], run)
+    for path in changed_texts(Path(run), paths):
+        log.warning("%s has changed since %s was trained: the lexicon is of what it holds now", path, run)
     sides = (
         tokenizer.encode(lines)
         for tokenizer, lines in ((source, text.sources("train")), (target, text.references("train")))

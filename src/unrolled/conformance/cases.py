@@ -101,11 +101,6 @@ def stepwise(generator: Any, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
     return torch.stack(outputs, dim=1), state
 
 
-def leaves(state: Any) -> list[Tensor]:
-    """The tensors of a nested tuple, in order."""
-    return [state] if isinstance(state, Tensor) else [leaf for part in state for leaf in leaves(part)]
-
-
 def difference(one: Tensor, other: Tensor) -> float:
     """The largest absolute difference; infinite where only one is a number."""
     if one.shape != other.shape:

@@ -11,9 +11,10 @@ from torch import Tensor, nn
 from torch.autograd.gradcheck import GradcheckError
 from torch.func import functional_call
 
-from unrolled.conformance.cases import Case, check_same, difference, forced, leaves, normal
+from unrolled.conformance.cases import Case, check_same, difference, forced, normal
 from unrolled.conformance.subject import TINY, Broken, NothingToTry, Subject, randomised
 from unrolled.errors import UserError
+from unrolled.models.state import tensors_of
 from unrolled.models.translator import Translator
 
 NO_GRADIENT = 1e-12
@@ -45,7 +46,7 @@ def _attention_gradients(subject: Subject) -> None:
             for query in queries:
                 context, weights, state = attention.step(query, prepared, state)
                 outputs += [context, weights[valid]]
-            memory = [tensor[valid] if tensor.shape[:2] == valid.shape else tensor for tensor in leaves(state)]
+            memory = [tensor[valid] if tensor.shape[:2] == valid.shape else tensor for tensor in tensors_of(state)]
             return (*outputs, *(tensor for tensor in memory if tensor.is_floating_point()))
 
         queries = [normal(len(lengths), size, seed=19 + step) for step in range(steps)]

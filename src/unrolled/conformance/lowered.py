@@ -4,8 +4,9 @@ from typing import Any
 
 import torch
 
-from unrolled.conformance.cases import Case, batch_of, difference, forced, leaves, stepwise
+from unrolled.conformance.cases import Case, batch_of, difference, forced, stepwise
 from unrolled.conformance.subject import Broken, Subject
+from unrolled.models.state import tensors_of
 
 NEAR = 0.03
 """How far a probability may be from that of float32."""
@@ -20,7 +21,7 @@ def float64_stays_float64(subject: Subject) -> None:
         by_name = {
             "log-probabilities": [log_probs],
             "weights": [] if weights is None else [weights],
-            "state": leaves(state),
+            "state": list(tensors_of(state)),
         }
         for what, tensors in by_name.items():
             for tensor in tensors:
@@ -36,11 +37,11 @@ def bfloat16_is_near_float32(subject: Subject) -> None:
         with torch.autocast("cpu", dtype=torch.bfloat16):
             low, weights = forced(model, case.sources, case.targets)
             state = model.start(batch_of(case.sources))
-            types = [leaf.dtype for leaf in leaves(state)]
+            types = [leaf.dtype for leaf in tensors_of(state)]
             stepped, state = stepwise(model, torch.tensor(case.targets), state)
         if stepped.dtype.itemsize < 4:
             raise Broken(f"{case}: log-probabilities are bfloat16: sums over a sentence need float32")
-        if [leaf.dtype for leaf in leaves(state)] != types:
+        if [leaf.dtype for leaf in tensors_of(state)] != types:
             raise Broken(f"{case}: a step changes the types of the state, so that hypotheses cannot be joined")
         for what, probabilities in (("forced", low), ("stepwise", stepped)):
             apart = difference(probabilities.detach().exp(), exact.detach().exp())

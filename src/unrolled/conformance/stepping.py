@@ -11,12 +11,12 @@ from unrolled.conformance.cases import (
     batch_of,
     check_same,
     forced,
-    leaves,
     normal,
     stepwise,
     words,
 )
 from unrolled.conformance.subject import TARGET_WORDS, Broken, NothingToTry, Subject, decoder_of
+from unrolled.models.state import tensors_of
 from unrolled.search.generator import select
 
 CASES = [Case((1,), 1), Case((2,), 1), Case((1,), 2), Case((2,), 2), *MIXED]
@@ -85,7 +85,7 @@ def state_follows_its_hypothesis(subject: Subject) -> None:
             predictions, following = model.step(second[chosen], select(state, chosen))
         where = f"{case}, then rows {', '.join(str(i + 1) for i in index)} of the state"
         check_same("predictions of reordered hypotheses", predictions, expected[chosen], where)
-        for leaf, wanted in zip(leaves(following), leaves(after), strict=True):
+        for leaf, wanted in zip(tensors_of(following), tensors_of(after), strict=True):
             check_same("states of reordered hypotheses", leaf, wanted[chosen], where)
     _check_hypotheses_of_one_sentence(model)
 

@@ -1,6 +1,5 @@
 """What a corpus is: the text files of its three splits, and their lines."""
 
-import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import astuple, dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ from typing import Protocol, TypeVar
 from unrolled.alignment.links import Links, read_alignments
 from unrolled.data.demo.draw import DemoOptions, draw
 from unrolled.data.generated import Pair, write_corpus
-from unrolled.data.kept import keep
+from unrolled.data.kept import keep, name_in_cache
 from unrolled.data.lookup import sequences
 from unrolled.data.lookup.sequences import LookupOptions
 from unrolled.data.reorder.grammar import Grammar, pairs_of_splits
@@ -123,11 +122,9 @@ def _generated(
     cache: Path, name: str, options: Options, pairs: Callable[[Options], Iterable[tuple[str, Pair]]]
 ) -> dict[str, Files]:
     """The files that the programs and word lists in ``data/NAME`` generate, from the cache if it has them."""
-    key = hashlib.sha256(repr(astuple(options)).encode())  # type: ignore[call-overload]
     programs = [Path(__file__).with_name("generated.py"), *Path(__file__).with_name(name).glob("*.[pt][yx]*")]
-    for program in sorted(programs):  # a changed program makes another corpus
-        key.update(program.read_bytes())
-    folder = cache / name / key.hexdigest()[:32]
+    contents = [sha256(program) for program in sorted(programs)]  # a changed program makes another corpus
+    folder = cache / name / name_in_cache(astuple(options), *contents)  # type: ignore[call-overload]
     keep(folder, lambda partial: write_corpus(partial, pairs(options)))
     return {
         split: Files(folder / f"{split}.source", folder / f"{split}.target", folder / f"{split}.align")

@@ -1,13 +1,12 @@
 """Data sets that the package ``datasets`` reads: from the Hugging Face Hub by name, or from a local folder or file."""
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from unrolled.data import table_columns as columns
 from unrolled.data.corpus import SPLITS, Files
-from unrolled.data.kept import keep
+from unrolled.data.kept import keep, name_in_cache
 from unrolled.data.table_columns import Columns
 from unrolled.errors import UserError, nearest
 
@@ -49,7 +48,7 @@ class HuggingFace:
     def _written(self, split: str, cache: Path) -> Files:
         rows = self._load(split)
         parts = (rows._fingerprint, self._columns, self._separator, columns.VERSION)
-        folder = cache / "hf" / hashlib.sha256(repr(parts).encode()).hexdigest()[:32]
+        folder = cache / "hf" / name_in_cache(*parts)
         keep(folder, lambda partial: columns.write(partial, self._columns, self._rows(rows)))
         return columns.files_of(folder)
 

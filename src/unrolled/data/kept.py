@@ -1,5 +1,6 @@
 """Folders of the cache, each with a SHA256SUMS (as `sha256sum -c` reads it): damage is found and repaired."""
 
+import hashlib
 import logging
 import secrets
 import shutil
@@ -13,6 +14,11 @@ from unrolled.text.lines import sha256
 log = logging.getLogger(__name__)
 
 SUMS = "SHA256SUMS"
+
+
+def name_in_cache(*parts: object) -> str:
+    """A name for what depends only on ``parts``."""
+    return hashlib.sha256(repr(parts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def keep(folder: Path, make: Callable[[Path], object]) -> None:

@@ -1,6 +1,5 @@
 """The known alignments of a corpus: computed if necessary, checked, and cached as links between pieces."""
 
-import hashlib
 import inspect
 import logging
 from collections.abc import Callable, Iterator, Mapping
@@ -72,7 +71,7 @@ class KnownAlignments:
         if split == "train" and self._origin in ("auto", "auto_pieces") and files.source is not None:
             tokenizers = [source.sha256, target.sha256] if self._origin == "auto_pieces" else []
             text = self._digest(files.source) + self._digest(files.target)
-            return self._cache / "alignments" / _key(text, *_aligner(), *tokenizers) / FOUND, 0
+            return self._cache / "alignments" / kept.name_in_cache(text, *_aligner(), *tokenizers) / FOUND, 0
         return None if files.alignment is None else (files.alignment, files.alignment_base)
 
     def _links(self, split: str, source: Tokenizer, target: Tokenizer) -> Path:
@@ -81,7 +80,11 @@ class KnownAlignments:
         assert known is not None
         text = self._digest(files.source) + self._digest(files.target)
         used = [f"share {self._share}"] if split == "train" and self._share < 1 else []
-        return self._cache / "links" / _key(text, sha256(known[0]), str(known[1]), source.sha256, target.sha256, *used)
+        return (
+            self._cache
+            / "links"
+            / kept.name_in_cache(text, sha256(known[0]), str(known[1]), source.sha256, target.sha256, *used)
+        )
 
     def _align(self, source: Tokenizer, target: Tokenizer) -> None:
         files, known = self._files["train"], self._file("train", source, target)
@@ -146,7 +149,3 @@ def _aligner() -> list[str]:
     """What the aligner's links depend on besides the text: settings and program."""
     programs = (Path(inspect.getfile(Aligner)).with_name(f"{name}.py") for name in PROGRAMS)
     return [repr(Aligner()), *(sha256(program) for program in programs)]
-
-
-def _key(*parts: str) -> str:
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

@@ -1,6 +1,5 @@
 """The data module that all models share: text files in, batches out."""
 
-import hashlib
 import logging
 from functools import cached_property
 from importlib.metadata import version
@@ -102,11 +101,11 @@ class DataModule(lightning.LightningDataModule):
         """Its name depends on the training text and everything else that determines the tokenizers."""
         train = self.text.files["train"]
         text = [None if path is None else self.text.hashes[path] for path in (train.source, train.target)]
-        key = _key(text, self._tokenizer, programs(self._tokenizer), version("sentencepiece"))
+        key = kept.name_in_cache(text, self._tokenizer, programs(self._tokenizer), version("sentencepiece"))
         return self._cache / "tokenizers" / key
 
     def _store_path(self, text: Path, tokenizer: Tokenizer) -> Path:
-        return self._cache / "ids" / _key(self.text.hashes[text], tokenizer.sha256)
+        return self._cache / "ids" / kept.name_in_cache(self.text.hashes[text], tokenizer.sha256)
 
     # Preparation
 
@@ -300,8 +299,3 @@ def check_lengths(text: Path | None, ids: TokenStore | None) -> None:
         f"{text}:{ids.lengths.argmax() + 1}: {longest:,} tokens are more than the {LONGEST:,} that a sentence may"
         " have; split the line"
     )
-
-
-def _key(*parts: object) -> str:
-    """A name for what depends only on ``parts``."""
-    return hashlib.sha256(repr(parts).encode()).hexdigest()[:32]

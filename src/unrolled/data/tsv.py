@@ -1,6 +1,5 @@
 """Tables whose columns a tab separates, one example a line: words and their sounds, lemmas and their forms."""
 
-import hashlib
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 from unrolled.data import table_columns as columns
 from unrolled.data.corpus import SPLITS, Files
-from unrolled.data.kept import keep
+from unrolled.data.kept import keep, name_in_cache
 from unrolled.data.table_columns import Columns
 from unrolled.errors import UserError, nearest
 from unrolled.text.lines import read_lines, sha256
@@ -38,8 +37,7 @@ class TSV:
 
     def _written(self, split: str, cache: Path) -> Files:
         path = fitting_file(self._paths[split], f"data.{split}")
-        key = hashlib.sha256(repr((sha256(path), self._columns, columns.VERSION)).encode()).hexdigest()[:32]
-        folder = cache / "tsv" / key
+        folder = cache / "tsv" / name_in_cache(sha256(path), self._columns, columns.VERSION)
         keep(folder, lambda partial: columns.write(partial, self._columns, self._rows(path)))
         return columns.files_of(folder)
 

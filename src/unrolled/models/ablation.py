@@ -15,7 +15,7 @@ from typing_extensions import override
 
 from unrolled.errors import UserError
 from unrolled.models.attention import Attention, Nested
-from unrolled.models.state import map_state
+from unrolled.models.state import map_state, tensors_of
 from unrolled.models.translator import Translator
 from unrolled.text.tokens import EOS
 
@@ -65,7 +65,7 @@ class FrozenMemory(Ablated):
     def start(self, prepared: Nested) -> Nested:
         """v_0, and whether the first step is done ``(B,)``: no."""
         memory = self.attention.start(prepared)
-        first = next(_tensors(memory))
+        first = next(tensors_of(memory))
         return (*memory, first.new_zeros(len(first), dtype=torch.bool))
 
     @override
@@ -148,7 +148,7 @@ def check_memory(model: Translator, option: str) -> bool:
     UserError: it has none; the message names the ``option`` that needs one.
     """
     source = torch.tensor([[EOS]], device=model.source_embedding.weight.device)
-    tensors = list(_tensors(model.decoder.memory(model.decoder.start(*model.encode(source, torch.tensor([1]))))))
+    tensors = list(tensors_of(model.decoder.memory(model.decoder.start(*model.encode(source, torch.tensor([1]))))))
     if model.attention is None or not tensors:
         name = "no attention" if model.attention is None else type(model.attention).__name__
         raise UserError(
@@ -166,14 +166,6 @@ def cycles(valid: Tensor) -> Tensor:
         drawn = torch.randperm(len(positions), generator=torch.Generator().manual_seed(SEED)).to(valid.device)
         row[positions[drawn]] = positions[drawn.roll(1)]
     return places
-
-
-def _tensors(state: Any) -> Iterator[Tensor]:
-    if isinstance(state, Tensor):
-        yield state
-        return
-    for inner in state:
-        yield from _tensors(inner)
 
 
 def _chosen(done: Tensor, old: Any, new: Any) -> Any:

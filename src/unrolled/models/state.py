@@ -1,6 +1,6 @@
 """Per-sentence parts of a generator's state, and mapping a function over any state."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torch import Tensor
@@ -18,3 +18,12 @@ class PerSentence(tuple):  # type: ignore[type-arg]
 def map_state(function: Callable[[Tensor], Tensor], state: Any) -> Any:
     """``state`` with ``function`` applied to every tensor."""
     return function(state) if isinstance(state, Tensor) else type(state)(map_state(function, inner) for inner in state)
+
+
+def tensors_of(state: Any) -> Iterator[Tensor]:
+    """The tensors of ``state``, in order; what is neither a tensor nor a tuple is passed over."""
+    if isinstance(state, Tensor):
+        yield state
+    elif isinstance(state, tuple):
+        for inner in state:
+            yield from tensors_of(inner)

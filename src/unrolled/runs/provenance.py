@@ -16,6 +16,7 @@ import torch
 from unrolled import __version__
 from unrolled.errors import AS_MODULE, INSTALLED, UserError
 from unrolled.files import reading, write_text
+from unrolled.text.lines import sha256
 
 PACKAGES = ("torch", "lightning", "hydra-core", "omegaconf", "wandb", "sentencepiece", "sacrebleu", "numpy")
 
@@ -42,6 +43,11 @@ def changed_since(folder: Path, now: Mapping[str, str]) -> list[str]:
     with reading(path):
         before = json.loads(path.read_text(encoding="utf-8"))["sha256"]
         return [name for name, value in now.items() if before.get(name, value) != value]
+
+
+def changed_texts(folder: Path, files: Mapping[str, Path]) -> list[Path]:
+    """Those of ``files`` that are not as they were when the run ``folder`` was trained; named as in provenance.json."""
+    return [files[name] for name in changed_since(folder, {name: sha256(path) for name, path in files.items()})]
 
 
 def check_unchanged(folder: Path, names: Mapping[str, Path | str], now: Mapping[str, str]) -> None:

@@ -1,13 +1,15 @@
 """Steps without a hand-written backward pass, in bounded memory: the first ones keep what it needs, and the others
 compute that again."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
 from torch.utils.checkpoint import checkpoint
+
+from unrolled.models.state import tensors_of
 
 KEPT_BYTES = 2**29
 """The most that is kept for the backward pass, besides the states of all steps; the first step is kept in any case."""
@@ -37,7 +39,7 @@ class Recomputed:
         if self._left >= 0:
             return self._step(*inputs)
         results = checkpoint(self._step, *inputs, use_reentrant=False)
-        return self._in_places(results, {_place(tensor) for tensor in _tensors(inputs)})
+        return self._in_places(results, {_place(tensor) for tensor in tensors_of(inputs)})
 
     def _in_places(self, results: Any, given: set[int]) -> Any:
         """``results`` with large tensors copied to places that were allocated together.
@@ -59,7 +61,7 @@ class Recomputed:
 
     def _counted(self, inputs: tuple[Any, ...]) -> tuple[Any, int]:
         """A step, and the bytes that it keeps besides its inputs and the parameters."""
-        given = {_place(tensor) for tensor in (*self._model.parameters(), *_tensors(inputs))}
+        given = {_place(tensor) for tensor in (*self._model.parameters(), *tensors_of(inputs))}
         kept = 0
 
         def count(tensor: Tensor) -> Tensor:
@@ -92,11 +94,3 @@ def _itself(tensor: Tensor) -> Tensor:
 
 def _place(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
-
-
-def _tensors(nested: Any) -> Iterator[Tensor]:
-    if isinstance(nested, Tensor):
-        yield nested
-    elif isinstance(nested, tuple):
-        for inner in nested:
-            yield from _tensors(inner)
