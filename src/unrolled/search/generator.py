@@ -9,7 +9,7 @@ from typing import Any, Protocol
 import torch
 from torch import Tensor
 
-from unrolled.models.state import PerSentence, tensors_of
+from unrolled.models.state import PerSentence
 
 Nested = Any
 """A tensor whose first dimension is the batch, or a tuple of such nested structures, perhaps empty."""
@@ -55,7 +55,9 @@ def select(state: Nested, index: Tensor, sentences: Tensor | None = None) -> Nes
 
 def device_of(state: Nested) -> torch.device | None:
     """Where the first tensor of ``state`` is; None if it holds none."""
-    return next((tensor.device for tensor in tensors_of(state)), None)
+    if isinstance(state, Tensor):
+        return state.device
+    return next((device for part in state if (device := device_of(part))), None)
 
 
 class Search(Protocol):
