@@ -15,6 +15,7 @@ import torch
 from support.killing import Killed, kill
 from support.scripts import ROOT, SHORT, TINY, TINY_MODEL, call_script, fork_script, results
 
+from unrolled.configuration.composition import composed
 from unrolled.runs.reproduction import differences
 
 BASE = ["attention=gru_att", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "trainer.log_every_n_steps=2", "logger=csv"]
@@ -272,6 +273,17 @@ def test_data_in_the_folder_of_the_run_is_read_there_again(tmp_path):
     assert call_script("train.py", *model, *text, "hydra.run.dir=run", cwd=tmp_path).status == 0
     done = call_script("train.py", "reproduce=run", "hydra.run.dir=again", cwd=tmp_path)
     assert (done.status, done.stdout.splitlines()[-1].split()[:2]) == (0, ["reproduction", "identical:"])
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("mine/lm", "mine-lm"), ("..", "cgru-gru_att-reorder"), (None, "cgru-gru_att-reorder")],
+)
+def test_a_reproduction_has_the_name_of_its_run(name, expected, tmp_path):
+    config = {"run_folder": "x", "model": {}} | ({} if name is None else {"name": name})
+    (tmp_path / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
+    reproduced = composed("train", [f"reproduce={tmp_path}", "model=cgru", "attention=gru_att"])
+    assert Path(reproduced.run_folder).parent == Path.cwd() / "outputs" / expected
 
 
 def test_what_a_reproduction_changes_is_named():

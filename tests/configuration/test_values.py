@@ -47,8 +47,8 @@ def test_paths_hold_in_any_folder(tmp_path, monkeypatch):
 
 def test_a_resumed_run_stays_in_its_folder(tmp_path):
     register_resolvers()
-    folder = OmegaConf.create({"resume": None, "folder": "${run_folder:${resume},new}"})
-    assert folder.folder == "new"
+    folder = OmegaConf.create({"resume": None, "folder": "${run_folder:${resume},null,name,now}"})
+    assert folder.folder == "outputs/name/now"
     folder.resume = str(tmp_path)
     assert folder.folder == str(tmp_path)
     folder.resume = str(tmp_path / "nowhere")

@@ -3,6 +3,7 @@
 import os
 import secrets
 import time
+from contextlib import suppress
 from copy import deepcopy
 from functools import lru_cache
 from math import inf
@@ -228,8 +229,15 @@ def _absolute(paths: str | ListConfig | None) -> str | ListConfig | None:
     return os.path.abspath(paths) if isinstance(paths, str) else ListConfig([os.path.abspath(str(p)) for p in paths])
 
 
-def _run_folder(resume: str | None, new: str) -> str:
-    """Hydra's output folder: the resumed run, else ``new``; '.' if that run does not exist (reported later)."""
-    if resume is None:
-        return new
-    return resume if os.path.isdir(resume) else "."
+def _run_folder(resume: str | None, reproduce: str | None, name: str, start: str) -> str:
+    """Hydra's output folder: the resumed run's, '.' if that does not exist (reported later); else outputs/NAME/START.
+
+    NAME is ``name``, or that of the run to reproduce.
+    """
+    if resume is not None:
+        return resume if os.path.isdir(resume) else "."
+    if reproduce is not None:
+        with suppress(UserError):  # no such run, which is reported later
+            again = _one_folder(read_plain(reproduce).get("name", name))
+            name = again if again.isprintable() and again.strip(".") else name
+    return f"outputs/{name}/{start}"
