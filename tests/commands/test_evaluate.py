@@ -76,6 +76,26 @@ def test_evaluate_says_that_a_text_has_changed_and_refuses_unequal_sides(tmp_pat
     assert "test.source has 4 lines and " in done.stderr
 
 
+def test_evaluate_refuses_links_of_words_that_are_not_there(tmp_path):
+    text = write_pair(tmp_path, "text", ENGLISH, GERMAN)
+    gold = tmp_path / "gold.talp"
+    gold.write_text("0-0\n" * len(ENGLISH))
+    data = ["data=parallel_text", *(f"data.{split}={text}" for split in ("train", "val", "test"))]
+    more = [
+        f"data.test_alignment={gold}",
+        "tokenizer=word",
+        "trainer.max_steps=1",
+        "logger=csv",
+        *NO_PAGES,
+        *TINY_MODEL,
+    ]
+    run = train(tmp_path, *data, *more)
+    gold.write_text("0-30\n" + "0-0\n" * (len(ENGLISH) - 1))
+    done = call_script("evaluate.py", f"run={run}", cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    assert "gold.talp:1: 0-30: the target sentence has" in done.stderr
+
+
 def test_evaluate_scores_alignment_files(tmp_path):
     """Och & Ney 2003: A = {00, 11, 21}, S = {00, 12}, P = S and {11}: AER = 1 - (1 + 2) / (3 + 2)."""
     (tmp_path / "found.talp").write_text("0-0 1-1 2-1\n")

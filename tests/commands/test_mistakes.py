@@ -140,6 +140,23 @@ MISTAKES = [
         ["data.train_alignment=two.talp: alignment.source=auto finds the links itself"],
     ),
     (
+        "train.py",
+        [*GOOD, "alignment=guide", "alignment.source=auto_pieces", "data.train_alignment=two.talp"],
+        ["data.train_alignment=two.talp: alignment.source=auto_pieces finds the links itself"],
+    ),
+    ("train.py", ["attention=bahdanau,dot"], ["attention=bahdanau,dot: add -m to run all of them\n"]),
+    ("train.py", ["logger=csv,wandb"], ["add -m to run all of them, or give a list: 'logger=[csv,wandb]'"]),
+    ("train.py", ["attention=[bahdanau,dot]"], ["attention=[bahdanau,dot]: choose one: attention=bahdanau"]),
+    (
+        "train.py",
+        ["sweep=optuna", "attention=foo", "model.decoder_size=choice(8,16)"],
+        ["attention=foo: there is no such choice"],
+    ),
+    ("evaluate.py", ["run=run", "gold_base=1"], ["gold_base=1: only alignments=FILE gold=FILE read it; omit it"]),
+    ("evaluate.py", ["run=run", "memory=zero", "pictures=2"], ["pictures=2: memory=", "omit it"]),
+    ("evaluate.py", ["alignments=one.talp", "gold=one.talp", "formats=[pdf]"], ["formats=[pdf]: ", "omit it"]),
+    ("compare.py", ["runs=run", "over=data.test", "sentences=3"], ["sentences=3: ", "over=... do not", "omit it"]),
+    (
         "evaluate.py",
         ["alignments=one.talp", "gold=one.talp", "run=run"],
         ["run=run: ", "compares two files", "omit it"],
@@ -195,7 +212,7 @@ def test_a_mistake_ends_with_one_line_and_status_2(script, arguments, said, text
     assert (done.status, done.stdout) == (2, "")
     (line,) = done.stderr.splitlines()
     assert line.startswith(f"{script}: ")
-    assert [words for words in said if words not in line] == []
+    assert [words for words in said if words not in f"{line}\n"] == []
 
 
 def test_a_mistake_from_the_shell_ends_the_same(texts):

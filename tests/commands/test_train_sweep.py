@@ -55,6 +55,24 @@ def test_a_sweep_killed_in_its_second_job_is_completed(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_sweep_with_more_values_trains_what_is_new(tmp_path):
+    short = ["-m", *BASE, "trainer.max_epochs=1", "attention=bahdanau,gru_att", "sweep.dir=jobs"]
+    short += kill(tmp_path, 2, "on_train_batch_start", "Failed")
+    assert call_script("train.py", *short, "seed=1", cwd=tmp_path).status == 1
+    before = stamps(tmp_path / "jobs")
+    assert list(before) == [ONE, "1-cgru-gru_att-reorder-seed1"]
+    assert call_script("train.py", *short, "seed=2,1", cwd=tmp_path).status == 0
+    after = stamps(tmp_path / "jobs")
+    assert {*after} == {*before, "0-cgru-bahdanau-reorder-seed2", "2-cgru-gru_att-reorder-seed2"}
+    assert {results(tmp_path / "jobs" / job)["status"] for job in after} == {"completed"}
+    assert {path.name for path in (tmp_path / "jobs").iterdir() if path.is_dir()} == {*after}
+    assert after["1-cgru-gru_att-reorder-seed1"] == before["1-cgru-gru_att-reorder-seed1"]
+    assert after[ONE] != before[ONE]  # which had failed
+    assert call_script("train.py", *short, "seed=1,2", cwd=tmp_path).status == 0
+    assert stamps(tmp_path / "jobs") == after
+
+
+@pytest.mark.slow
 def test_the_memory_study_is_one_command(tmp_path):
     few = ["sweep=memory", *BASE, "experiment=memory/bahdanau,memory/gru_att", "seed=3", "sweep.dir=jobs"]
     assert call_script("train.py", *few, cwd=tmp_path).status == 0

@@ -1,10 +1,11 @@
 """Averages over data sets: each counts alike, seeds have a spread, and runs that are missing are named."""
 
 import pytest
-from support.handmade_runs import RATES, write_run
+from support.handmade_runs import RATES, REFERENCES, write_run, write_text_data
 
 from unrolled.comparison.averages import average
 from unrolled.comparison.averages_report import write_averages
+from unrolled.configuration.build import text_of
 from unrolled.configuration.values import load_runs
 from unrolled.errors import UserError
 
@@ -84,9 +85,6 @@ def test_systems_without_a_common_seed_are_named(tmp_path):
     assert both.without_tests() == []
 
 
-NO_SYSTEM = "baseline: 0 of 2 systems fit"
-
-
 @pytest.mark.parametrize(
     ("over", "baseline", "says"),
     [
@@ -104,7 +102,20 @@ def test_mistakes_are_one_line(over, baseline, says, tmp_path):
     assert str(problem.value) == says
 
 
+def test_a_run_without_translations_of_the_whole_test_is_not_tested(tmp_path):
+    text = {**write_text_data(tmp_path), "symbols": "word"}
+    for attention, lines in (("bahdanau", REFERENCES), ("dot", REFERENCES[:-1])):
+        rates = {"test/word_error_rate": 1.0}
+        write_run(
+            tmp_path / attention, results=rates, data=text, translations=lines, **{"choices.attention": attention}
+        )
+    runs = load_runs([str(tmp_path / attention) for attention in ("bahdanau", "dot")])
+    found = average(runs, "data.test", {"attention": "bahdanau"})
+    with pytest.raises(UserError, match="dot: no p-values: 23 translations of 24 test sentences"):
+        found.tests(lambda folder: text_of(str(folder)), bootstrap=9, randomization=9)
+
+
 def test_runs_that_have_nothing_in_common_are_refused(tmp_path):
     rates = {("cgru", "ady", 1): 1.0, ("dot", "bul", 1): 2.0}
-    with pytest.raises(UserError, match="none of its values in common: ady, bul"):
+    with pytest.raises(UserError, match=r"no value of this option is common to all compared systems \(ady, bul\)"):
         average(written(tmp_path, rates), "data.language")

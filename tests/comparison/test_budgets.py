@@ -37,6 +37,13 @@ def test_the_best_validation_within_the_budget_of_the_baseline(tmp_path):
     assert equal.by_label["bahdanau"] == (40, 60.0, 12.0, 12.0, 12.0)
 
 
+def test_a_validation_after_the_last_update_is_within_the_budget(tmp_path):
+    runs = [trained(tmp_path / name, name) for name in ("bahdanau", "gru_att")]
+    for folder in runs:
+        (folder.folder / "metrics.csv").write_text("step,val/bleu\n0,\n40,7.0\n", encoding="utf-8")
+    assert [found.at_updates for found in budgets(*runs).by_label.values()] == [7.0, 7.0]
+
+
 @settings(max_examples=10)
 @example(seconds=1.25, updates=155)
 @given(seconds=st.floats(0.1, 1e6), updates=st.integers(1, 10_000))

@@ -227,6 +227,12 @@ def test_the_baseline_is_named_by_a_run_or_by_options(tmp_path, monkeypatch):
             compare(runs, name)
 
 
+def test_a_baseline_that_was_left_out_is_named_with_the_reason(tmp_path):
+    runs = [run(tmp_path / name, **{"choices.attention": "dot"}) for name in ("a", "b")]
+    with pytest.raises(UserError, match=r"baseline=.*/a: this run was left out: repeated by .*/b"):
+        compare(runs, str(tmp_path / "a"))
+
+
 def test_option_values_are_named_as_they_are_shown():
     runs = [
         run(f"{lr}", **{"optimizer.lr": lr, "flag": lr == 1e-3}, named=["flag", "optimizer.lr"]) for lr in (1e-3, 1e-2)

@@ -1,7 +1,7 @@
 """Where hydra.mode may be set, all is composed to see; elsewhere nothing is."""
 
 import sys
-from unittest.mock import patch
+from unittest.mock import Mock, patch
 
 import pytest
 from hydra._internal.hydra import Hydra
@@ -56,9 +56,9 @@ def test_other_configurations_may_set_it(flag):
 
 def test_hydra_is_asked_only_then_and_is_as_before_afterwards():
     before = Hydra.get_mode
-    with patch.object(Hydra, "get_mode", lambda *_: RunMode.MULTIRUN), patch.object(sys, "argv", ["train.py"]):
-        with mode_seen_in_words():
-            assert Hydra.get_mode(None, "train", ["sweep=memory"]) is RunMode.MULTIRUN
-            assert Hydra.get_mode(None, "train", ["seed=1"]) is None
-        assert Hydra.get_mode(None, "train", ["seed=1"]) is RunMode.MULTIRUN
+    hydra = Mock(**{"compose_config.return_value.hydra.mode": RunMode.MULTIRUN})
+    with patch.object(sys, "argv", ["train.py"]), mode_seen_in_words():
+        assert Hydra.get_mode(hydra, "train", ["seed=1"]) is None
+        hydra.compose_config.assert_not_called()
+        assert Hydra.get_mode(hydra, "train", ["sweep=memory"]) is RunMode.MULTIRUN
     assert Hydra.get_mode is before

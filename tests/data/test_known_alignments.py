@@ -54,3 +54,10 @@ def test_a_share_of_the_pairs_has_links(files, tmp_path):
     whole, half = (links(files, tmp_path, "auto_pieces", share=share) for share in (1.0, 0.5))
     assert all(some in ([], every) for (_, every), (_, some) in zip(whole, half, strict=True))
     assert 0.4 < sum(bool(triples) for _, triples in half) / len(half) < 0.6
+
+
+def test_links_that_teach_nothing_are_a_warning(files, tmp_path, caplog):
+    links(files, tmp_path, "auto", share=0.5)
+    assert caplog.messages == []
+    assert not any(triples for _, triples in links(files, tmp_path, "auto", share=0))
+    assert caplog.messages == ["no training pair has a link that is used (alignment.share=0): none are learnt"]

@@ -6,7 +6,7 @@ A link is (i, j): source word i belongs to target word j, both from 0. Words are
 from collections.abc import Iterator
 from pathlib import Path
 
-from unrolled.errors import UserError
+from unrolled.errors import UserError, counted
 from unrolled.text.lines import check_same_length, count_lines, read_lines, unequal
 from unrolled.text.tokens import split_words
 
@@ -45,7 +45,7 @@ def read_alignments(path: str | Path, *, base: int = 0) -> Iterator[tuple[Links,
             yield parse_pharaoh(line, base=base)
         except ValueError as problem:
             raise UserError(
-                f"{path}:{number}: {problem}; write i-j pairs counted from {base}, separated by single spaces"
+                f"{path}:{number}: {problem}; write i-j pairs counted from {base}, separated by spaces"
             ) from None
 
 
@@ -69,13 +69,14 @@ def known_alignments(
         one, other = next(sources, None), next(targets, None)
         if one is None or other is None:
             break
-        words = len(split_words(one)), len(split_words(other))
+        counts = len(split_words(one)), len(split_words(other))
         for link in sorted(possible):
-            for position, count, side in zip(link, words, ("source", "target"), strict=True):
+            for position, count, side in zip(link, counts, ("source", "target"), strict=True):
                 if position >= count:
+                    words = f"{counted(count, 'word')} ({_numbers(count, base)})"
                     raise UserError(
-                        f"{path}:{number}: {link[0] + base}-{link[1] + base}: the {side} sentence has {count} words"
-                        f" ({_numbers(count, base)}); does the file count words from {base}, and belong to this text?"
+                        f"{path}:{number}: {link[0] + base}-{link[1] + base}: the {side} sentence has {words}; does the"
+                        f" file count words from {base}, and belong to this text?"
                     )
         yield one, other, sure, possible
     else:
@@ -85,8 +86,8 @@ def known_alignments(
 
 
 def _numbers(count: int, base: int) -> str:
-    return f"{base} to {base + count - 1}" if count else "none"
+    return (f"{base} to {base + count - 1}" if count > 1 else f"{base}") if count else "none"
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit()
+    return text.isascii() and text.isdigit() and len(text) < 10

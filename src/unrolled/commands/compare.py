@@ -18,6 +18,7 @@ import sys
 from omegaconf import DictConfig
 
 from unrolled.api.compared_runs import compare_by
+from unrolled.configuration.checks import check_unused
 from unrolled.configuration.command import command
 from unrolled.configuration.values import resolved
 
@@ -26,6 +27,8 @@ log = logging.getLogger(__name__)
 
 @command("compare")
 def main(config: DictConfig) -> None:
+    if config.over is not None:
+        check_unused(["sentences", "align"], "tables with over=... do not have this")
     comparison = compare_by(resolved(config), write=True)
     sys.stdout.write(comparison.text)
     if comparison.baseline is not None:

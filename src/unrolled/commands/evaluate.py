@@ -26,7 +26,8 @@ from unrolled.metrics.alignment_scores import alignment_scores
 from unrolled.runs.results import show_results
 from unrolled.text.lines import unequal
 
-OF_A_RUN = ("run", "split", "memory", "probe", "pictures", "search", "device", "precision", "max_tokens", "ensemble")
+OF_A_RUN = ["run", "split", "memory", "probe", "pictures", "formats", "search", "device", "precision", "max_tokens"]
+OF_A_RUN += ["ensemble", "trust"]
 
 
 @command("evaluate")
@@ -51,6 +52,9 @@ def evaluate_alignments(config: DictConfig) -> None:
 def evaluate_run(config: DictConfig) -> None:
     from unrolled.api.translator_run import TranslatorRun  # loads torch
 
+    check_unused(["gold_base"], "only alignments=FILE gold=FILE read it")
+    if config.memory is not None or config.probe:
+        check_unused(["pictures", "formats"], "memory=... and probe=true make tables, without pictures")
     run, tables = TranslatorRun(config), []
     if config.memory is not None:
         from unrolled.api import memory_ablations

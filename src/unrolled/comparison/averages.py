@@ -123,7 +123,10 @@ def _errors(run: Run, text_of: Callable[[Path], CorpusText]) -> list[Errors]:
     text = text_of(run.folder)
     if text.fingerprint().get("test.target") != run.fact("test.target"):
         raise UserError(f"{run.folder}: the test text has changed since this run read it; restore the old file")
-    return errors_of_lines(list(read_lines(run.folder / "translations" / "test.txt")), text.references("test"), symbols)
+    lines, references = list(read_lines(run.folder / "translations" / "test.txt")), text.references("test")
+    if len(lines) != len(references):
+        raise UserError(f"{run.folder}: no p-values: {len(lines)} translations of {len(references)} test sentences")
+    return errors_of_lines(lines, references, symbols)
 
 
 def average(runs: Sequence[Run], over: str, baseline: str | Mapping[str, Any] | None = None) -> Averages:
@@ -162,7 +165,10 @@ def average(runs: Sequence[Run], over: str, baseline: str | Mapping[str, Any] | 
     names = [name for name in systems[0].runs if all(name in system.runs for system in systems)]
     every = list(dict.fromkeys(name for system in systems for name in system.runs))
     if not names:
-        raise UserError(f"over={over}: the compared runs have none of its values in common: {', '.join(every)}")
+        raise UserError(
+            f"over={over}: no value of this option is common to all compared systems ({', '.join(every)}); name the "
+            "one that says which data set a run is of, such as data.language"
+        )
     if missing := [name for name in every if name not in names]:
         notices.append(f"not every system has {', '.join(missing)}: the average is over the other {len(names)}")
     for system in systems:

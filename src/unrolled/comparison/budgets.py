@@ -71,7 +71,8 @@ def _budgets(run: Run, baseline: Run, monitor: str, mode: str, clock: str) -> Bu
         rows = read_curves(run.folder)
     except UserError:
         return None
-    curve = [(row["step"] + 1, row[monitor]) for row in rows if monitor in row and "step" in row]
+    # a validation after the end of training has its number of updates as the step, one more than the last of training
+    curve = [(min(row["step"] + 1, updates), row[monitor]) for row in rows if monitor in row and "step" in row]
     if not curve:
         return None
     seconds, time_limit = _seconds(run, clock), _seconds(baseline, clock)

@@ -152,7 +152,7 @@ def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None
         groups.append(
             Group(label, dict(zip(map(title, options), values)), [seeds[seed] for seed in sorted(seeds, key=_number)])
         )
-    return Comparison(options, groups, left_out, None if baseline is None else _baseline(groups, baseline))
+    return Comparison(options, groups, left_out, None if baseline is None else _baseline(groups, baseline, left_out))
 
 
 def _number(seed: Any) -> int:
@@ -170,12 +170,15 @@ def _label(options: Sequence[str], values: Sequence[str], seeds: Mapping[Any, Ru
     return ", ".join(value if alone else f"{name}={value}" for name, value, alone in zip(names, values, chosen))
 
 
-def _baseline(groups: Sequence[Group], wanted: str | Mapping[str, Any]) -> Group:
+def _baseline(groups: Sequence[Group], wanted: str | Mapping[str, Any], left_out: Sequence[tuple[Run, str]]) -> Group:
     """The group that ``wanted`` names: a run's folder, 'attention=bahdanau,model=cgru' or a mapping of the same."""
     if isinstance(wanted, str):
         matching = [group for group in groups if any(same_folder(run.folder, wanted) for run in group.runs)]
         if matching:
             return matching[0]
+        for run, why in left_out:
+            if same_folder(run.folder, wanted):
+                raise UserError(f"baseline={wanted}: this run was left out: {why}; name another one")
     if isinstance(wanted, str) and "=" not in wanted:
         raise UserError(
             f"baseline={wanted} is not one of the completed runs; name one, or give options, as in {groups[0].named()}"

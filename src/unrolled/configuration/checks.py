@@ -9,7 +9,7 @@ from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, open_dict
 
 from unrolled.configuration.conf import CONF, further, warn_of_same_names
-from unrolled.configuration.hints import no_such_option
+from unrolled.configuration.hints import SEVERAL, no_such_option
 from unrolled.configuration.values import GROUPS
 from unrolled.errors import UserError, shown
 
@@ -40,6 +40,10 @@ def check_choices(config: DictConfig) -> None:
             _check_added(name.lstrip("+"), config)
         if name == WEIGHT and OmegaConf.select(config, "search.language_model") is None:
             raise UserError(f"{override}: nothing uses this weight: give search.language_model=RUN too, or omit it")
+    for override in hydra.overrides.task:
+        group, _, value = override.lstrip("+").partition("=")
+        if value.startswith("[") and (CONF / group).is_dir() and group not in SEVERAL:
+            raise UserError(f"{override}: choose one: {group}={value[1:].partition(',')[0].strip(' ]') or '...'}")
     for group in FUNCTIONS:
         choice = hydra.runtime.choices.get(group)
         if choice not in (None, "none") and config.get(group) == {}:
@@ -99,10 +103,11 @@ def check_parts(config: DictConfig) -> None:
         for word in typed:
             if word.startswith(("alignment.source=", "alignment.share=")):
                 raise UserError(f"{word}: nothing uses links: add alignment=guide or alignment=replace")
-    if (config.get("alignment") or {}).get("source") == "auto":
+    source = (config.get("alignment") or {}).get("source")
+    if source in ("auto", "auto_pieces"):
         for word in typed:
             if word.startswith("data.train_alignment=") and word != "data.train_alignment=null":
-                raise UserError(f"{word}: alignment.source=auto finds the links itself: omit one of the two")
+                raise UserError(f"{word}: alignment.source={source} finds the links itself: omit one of the two")
 
 
 def _check_function(name: str, node: Any) -> None:

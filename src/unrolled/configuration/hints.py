@@ -112,6 +112,8 @@ def _either(options: Sequence[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
+SEVERAL = ("callbacks", "experiment", "logger")
+"""Groups of which several choices may be given, as a list."""
 EMPTY = ("hydra.run.dir=", "sweep.dir=", "hydra.sweep.dir=")
 """What a variable of the shell that is not set leaves; for Hydra it is the current folder."""
 

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
@@ -87,24 +88,48 @@ def this_job(config: DictConfig) -> Job:
     for logger in (config.logger or {}).values():
         if "group" in logger and logger.group is None:
             logger.group = Path(config.sweep.dir).name
+    if not (folder / CONFIG).is_file() and (other := _under_another_number(config)):
+        remove_if_empty(folder)  # which Hydra has made
+        folder = other
     _finish_beginning(folder)
-    if not (folder / "config.yaml").is_file():
+    if not (folder / CONFIG).is_file():
         return Job(config, resume=False)
     saved = read_plain(str(folder))  # it may name what this command names, and nothing else
-    if _options(saved) not in (_options(resolved(halved)) for halved in halvings(config)):  # after out of memory
+    if not _is_job(saved, config):
         raise UserError(
             f"sweep.dir={config.sweep.dir}: {folder.name} holds another configuration: give the options of that sweep,"
             " or another sweep.dir"
         )
     ending = status(folder)
     if ending == "failed":
-        return Job(config, resume=False)
+        return Job(_moved_to(folder, resolved(config), config.cache), resume=False)
     here = _moved_to(folder, saved, config.cache)  # the sweep's folder may have been moved
     here.sweep = config.sweep
     if ending in ("completed", "diverged", "pruned"):
         log.info("%s has %s: nothing to do", folder, ending)
         return Job(here, resume=True, results=read_results(folder))
     return Job(here, resume=True)
+
+
+def _under_another_number(config: DictConfig) -> Path | None:
+    """The folder of this job, if it had another number when the sweep had fewer or other values of an option.
+
+    Trials of a study have none: each has a number of its own, whatever its options.
+    """
+    folder = Path(config.run_folder)
+    if this_trial() is not None or not folder.parent.is_dir():
+        return None
+    for other in sorted(folder.parent.iterdir()):
+        if other.name.partition("-")[2] == folder.name.partition("-")[2] and (other / CONFIG).is_file():
+            with suppress(UserError):  # damaged
+                if _is_job(read_plain(str(other)), config):
+                    return other
+    return None
+
+
+def _is_job(saved: dict[str, Any], config: DictConfig) -> bool:
+    """Whether ``saved`` is of the job ``config``, perhaps with smaller batches after memory had run out."""
+    return _options(saved) in (_options(resolved(halved)) for halved in halvings(config))
 
 
 def _options(config: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from omegaconf.errors import (
     ValidationError,
 )
 
-from unrolled.configuration.hints import no_such_option, unreadable
+from unrolled.configuration.hints import SEVERAL, no_such_option, unreadable
 from unrolled.errors import UserError, nearest
 
 # errors of the system, each with the file that it is about
@@ -119,8 +119,11 @@ def _configuration_mistake(problem: Exception) -> str:
     if isinstance(problem, OverrideParseException):
         return unreadable(problem.override)
     if several := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '(.+)'", text):
+        from unrolled.configuration.conf import CONF  # which imports this module
+
         name, _, value = several[1].partition("=")
-        return f"{several[1]}: add -m to run all of them, or give a list: '{name}=[{value}]'"
+        one = (CONF / name).is_dir() and name not in SEVERAL
+        return f"{several[1]}: add -m to run all of them" + ("" if one else f", or give a list: '{name}=[{value}]'")
     if isinstance(problem, MissingMandatoryValue):
         return f"{problem.full_key} is missing: give {problem.full_key}=..."
     if isinstance(problem, InterpolationToMissingValueError) and (option := re.search(r"value: (\S+)", text)):

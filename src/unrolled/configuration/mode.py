@@ -13,20 +13,29 @@ OTHER_CONF = ("-c", "--c")
 
 @contextmanager
 def mode_seen_in_words() -> Iterator[None]:
-    """Let Hydra compose everything again to see ``hydra.mode``, a tenth of a second, only where it may be set."""
-    from hydra._internal.hydra import Hydra
+    """Let Hydra compose everything again to see ``hydra.mode``, a tenth of a second, only where it may be set.
 
-    compose = Hydra.get_mode
+    Hydra itself hides a mistake that it finds there, takes the command for a single run, and blames what only a sweep
+    understands, such as choice(8,16).
+    """
+    from hydra._internal.hydra import Hydra
+    from hydra.types import RunMode
+
+    before = Hydra.get_mode
 
     def get_mode(self: Hydra, config_name: str | None, overrides: list[str]) -> Any:
-        return compose(self, config_name, overrides) if may_be_set(overrides, sys.argv[1:]) else None
+        if not may_be_set(overrides, sys.argv[1:]):
+            return None
+        return self.compose_config(
+            config_name, overrides, run_mode=RunMode.MULTIRUN, validate_sweep_overrides=False
+        ).hydra.mode
 
     changed: Any = Hydra
     changed.get_mode = get_mode
     try:
         yield
     finally:
-        changed.get_mode = compose
+        changed.get_mode = before
 
 
 def may_be_set(overrides: Sequence[str], arguments: Sequence[str]) -> bool:

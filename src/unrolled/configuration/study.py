@@ -26,7 +26,7 @@ from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.search_space import search_space
 from unrolled.configuration.trial import PRUNED, STUDY
 from unrolled.configuration.values import to_yaml
-from unrolled.errors import POSITIVE_WHOLE, WHOLE, OneOf, UserError, check
+from unrolled.errors import POSITIVE_WHOLE, WHOLE, OneOf, UserError, check, counted
 from unrolled.files import write_text
 
 log = logging.getLogger(__name__)
@@ -180,4 +180,5 @@ def _conclude(study: Any, folder: Path) -> None:
     facts = {"name": "optuna", "best_params": best.params, "best_value": best.value, "best_trial": best.number}
     write_text(folder / "optimization_results.yaml", to_yaml(DictConfig(facts)))
     chosen = " ".join(f"{name}={value}" for name, value in best.params.items())
-    log.info("the best of %d trials is %d, %.6g: %s", len(study.trials), best.number, best.value, chosen)
+    trials = counted(len(study.trials), "trial")
+    log.info("the best of %s is %d, %.6g: %s", trials, best.number, best.value, chosen)

@@ -60,6 +60,9 @@ class KnownAlignments:
             self._align(source, target)
         for split in self._files:
             self._write(split, source, target)
+        links = self.training(source, target)
+        if links is not None and not links.lengths.any():
+            log.warning("no training pair has a link that is used (alignment.share=%g): none are learnt", self._share)
 
     def training(self, source: Tokenizer, target: Tokenizer) -> TokenStore | None:
         """The `piece_links` of every training pair, flattened; None if there is nothing to learn from."""

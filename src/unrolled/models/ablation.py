@@ -150,10 +150,10 @@ def check_memory(model: Translator, option: str) -> bool:
     source = torch.tensor([[EOS]], device=model.source_embedding.weight.device)
     tensors = list(tensors_of(model.decoder.memory(model.decoder.start(*model.encode(source, torch.tensor([1]))))))
     if model.attention is None or not tensors:
-        name = "no attention" if model.attention is None else type(model.attention).__name__
+        name = "no attention" if model.attention is None else f"{type(model.attention).__name__}, without a memory"
         raise UserError(
-            f"{option}: this run has {name}, which carries no memory from step to step: name a run of an attention "
-            "with one, such as attention=gru_att"
+            f"{option}: this run has {name}: name a run whose attention carries a memory from step to step, such as "
+            "attention=gru_att"
         )
     return any(tensor.dim() == 3 for tensor in tensors)
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 
-from unrolled.errors import UserError
+from unrolled.errors import UserError, counted
 
 BOM = b"\xef\xbb\xbf"
 
@@ -90,7 +90,7 @@ def check_same_length(source: str | Path, target: str | Path) -> int:
 def unequal(source: str | Path, source_lines: int, target: str | Path, target_lines: int) -> UserError:
     """The error for two files that should match line by line, and do not."""
     return UserError(
-        f"{source} has {source_lines} lines and {target} has {target_lines}:"
+        f"{source} has {counted(source_lines, 'line')} and {target} has {target_lines:,}:"
         " line i of one belongs to line i of the other; give files of equal length"
     )
 
