@@ -143,7 +143,8 @@ def test_rows_of_a_state_can_be_chosen():
 
 @pytest.mark.parametrize(("name", "mechanism"), [("cgru", "bahdanau"), ("encoder_decoder", "none")])
 def test_a_model_without_memory_is_refused(name, mechanism):
-    with pytest.raises(UserError, match=r"memory=zero,lag: this run has (no attention|BahdanauAttention, without a memory): name"):
+    said = r"memory=zero,lag: this run has (no attention|BahdanauAttention, without a memory): name a run"
+    with pytest.raises(UserError, match=said):
         check_memory(build(name, mechanism), "memory=zero,lag")
 
 
