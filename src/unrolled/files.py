@@ -35,7 +35,7 @@ def appearing(path: Path) -> Iterator[Path]:
     try:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-        except (FileExistsError, NotADirectoryError, PermissionError) as problem:
+        except (FileExistsError, FileNotFoundError, NotADirectoryError, PermissionError) as problem:
             raise UserError(f"{path.parent}: cannot be created ({problem.strerror}); give another folder") from problem
         yield partial
         _flush(partial)

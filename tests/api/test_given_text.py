@@ -15,6 +15,12 @@ from unrolled.errors import UserError
 PAIRS = [(f"s {number % 50}", f"t {number}") for number in range(120)]
 
 
+class Table(list):
+    """As pandas has it: its items are the names of its columns."""
+
+    columns = ("text",)
+
+
 def read(options):
     """{"train.source": lines, ...} of the options."""
     choice, *files = options
@@ -52,6 +58,11 @@ def test_pairs_may_be_rows_of_an_array(tmp_path):
     assert write_text_of(np.array(PAIRS), (), tmp_path) == write_text_of(PAIRS, (), tmp_path)
 
 
+def test_the_cache_may_be_an_option_in_quotes(tmp_path):
+    chosen = write_text_of(PAIRS, [f"cache='{tmp_path}/a b'"])
+    assert any(f"{tmp_path}/a b/given" in option for option in chosen)
+
+
 def test_what_is_given_is_not_split_off(tmp_path):
     data = {"train": PAIRS, "test": [("one", "ein")]}
     choice, files = read(write_text_of(data, (), tmp_path))
@@ -80,6 +91,10 @@ def test_sentences_are_text_for_a_language_model_and_line_breaks_are_spaces(tmp_
         ([], "data is empty"),
         ("a text", "give a list"),
         (["a", 3], r"data\[1\] is 3"),
+        ({"a", "b"}, "data is a set, without an order"),
+        ({"train": {"a": "b"}}, "data is a dict, without an order"),
+        ({"train": Table()}, "data is a table: give one column of it"),
+        (["a", "b\0"], r"data\[1\]: there is a NUL byte"),
         ([("a", "b", "c")], r"data\[0\]"),
         ([("a", None)], r"data\[0\]"),
         ([()], r"data\[0\]"),

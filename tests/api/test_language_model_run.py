@@ -56,7 +56,9 @@ def test_a_mistake_is_one_line(language_model, translator):
         lambda: language_model.score("a", context="page"): "context=page",
         lambda: language_model.sample(0): "number=0",
         lambda: language_model.sample(1, "search=greedy"): "unrolled sample only samples",
-        lambda: language_model.sample(1, temperature=0): "search.temperature",
+        lambda: language_model.sample(
+            1, temperature=0
+        ): "search.temperature=0.*give search.top_k=1, which is its limit",
         lambda: unrolled.load([language_model, translator]): "load them separately",
         lambda: unrolled.load([language_model] * 2, "mixture=[1,1]").score("a"): "sum to 2",
     }.items():

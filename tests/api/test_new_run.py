@@ -5,7 +5,10 @@ import os
 import random
 import signal
 import sys
+import threading
+import time
 import warnings
+from contextlib import contextmanager
 
 import matplotlib as mpl
 import numpy as np
@@ -15,6 +18,7 @@ from api.conftest import OPTIONS, SIZES
 from support.run_contents import same_weights
 
 import unrolled
+from unrolled.api.undisturbed import undisturbed
 from unrolled.training.callbacks.speed import Speed
 
 
@@ -119,12 +123,70 @@ def test_a_run_that_diverged_is_returned_and_says_so(train_here, pairs, caplog):
         ([], {"resume": "nowhere", "data": ["a"]}, "omit data"),
         ([], {"seed": -1}, "seed=-1"),
         ([], {"data": "reordr"}, "did you mean reorder"),
+        ([], {"folder": ""}, "folder='': give a path"),
+        ([], {"folder": 3}, "folder=3: give a path"),
+        (["hydra.run.dir=a"], {"folder": "b"}, "hydra.run.dir=a and folder=...: give one of them"),
+        ([], {"attention": None}, "attention=null: a choice is a name, such as model=cgru; omit it for the default"),
+        ([], {"tokenizer.source": None}, "tokenizer.source=null: a choice is a name"),
     ],
 )
 def test_a_mistake_is_one_line(train_here, options, more, says):
     with pytest.raises(unrolled.UserError, match=says) as caught:
         train_here(*options, "logger=csv", **more)
     assert "\n" not in str(caught.value)
+
+
+def test_an_attention_of_ones_own_is_trained_and_used(train_here, pairs, tmp_path, monkeypatch):
+    """`conf` in the current folder and a module there, which a new run of one's own may name."""
+    (tmp_path / "conf" / "attention").mkdir(parents=True)
+    (tmp_path / "conf" / "attention" / "mine.yaml").write_text("_target_: own_mine.Mine\n_partial_: true\nsize: 5\n")
+    text = "from unrolled.models.attention import BahdanauAttention\n\n\nclass Mine(BahdanauAttention):\n    pass\n"
+    (tmp_path / "own_mine.py").write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    run = unrolled.train(
+        *OPTIONS, "attention=mine", data=pairs, folder="run", progress=False, **SIZES, **{"trainer.max_steps": 1}
+    )
+    assert run.results["attention"] == "mine"
+    assert len(run.translate(["a b"])) == 1
+    with pytest.raises(unrolled.UserError, match="add trust=own_mine"):
+        unrolled.load("run")
+
+
+def test_two_trainings_take_turns(monkeypatch):
+    """What each finds, and restores, is not what another has changed for the time being."""
+    inside, most = [], []
+
+    @contextmanager
+    def watched(progress):
+        inside.append(threading.get_ident())
+        most.append(len(inside))
+        time.sleep(0.2)
+        try:
+            yield
+        finally:
+            inside.pop()
+
+    def refused():
+        with pytest.raises(unrolled.UserError):
+            unrolled.train("seed=-1")
+
+    monkeypatch.setattr("unrolled.api.new_run.undisturbed", watched)
+    threads = [threading.Thread(target=refused) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == [1, 1]
+
+
+def test_without_progress_no_warning_is_on_standard_error(monkeypatch, capsys):
+    monkeypatch.setattr(logging.getLogger(), "handlers", [])
+    with undisturbed(progress=False):
+        logging.getLogger("unrolled.training").warning("a notice")
+    assert capsys.readouterr().err == ""
+    logging.getLogger("unrolled.training").warning("as it was before")
+    assert capsys.readouterr().err == "as it was before\n"
 
 
 def test_a_mistake_leaves_no_empty_folder(train_here, tmp_path):

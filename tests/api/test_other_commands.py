@@ -40,7 +40,7 @@ def test_lists_are_rescored_tuned_and_chosen_as_by_the_command(trained, language
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        (lambda run: unrolled.rescore([], {}), "a sentence has no translations"),
+        (lambda run: unrolled.rescore([], {}), r"lists=\[\]: give a list of translations"),
         (lambda run: unrolled.rescore([["a"]], {}), "'a' is not a translation"),
         (
             lambda run: unrolled.rescore(run.translate(["a"], nbest=1), {"logp": run}),

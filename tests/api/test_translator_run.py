@@ -185,6 +185,7 @@ def test_pictures_of_members_that_cut_the_source_differently_are_refused_before_
     ("call", "says"),
     [
         (lambda run: run.translate(3), "give text"),
+        (lambda run: run.translate({"a"}), "sentences is a set, without an order"),
         (lambda run: run.translate(["a", None]), r"sentences\[1\]=None: give text"),
         (lambda run: run.translate("a", nbest=0), "nbest=0"),
         (lambda run: run.translate("a", "search=greedy", nbest=2), "needs a beam"),
@@ -208,7 +209,7 @@ def test_pictures_of_members_that_cut_the_source_differently_are_refused_before_
         (lambda run: unrolled.load("nowhere"), "there is no"),
         (lambda run: unrolled.load(3), "give a run folder"),
         (lambda run: unrolled.load(run, "nbest=3"), "takes other options"),
-        (lambda run: unrolled.load(run, precision="8-bit").translate("a"), "precision=8-bit"),
+        (lambda run: unrolled.load(run, precision="8-bit").ready(), "precision=8-bit"),
     ],
 )
 def test_a_mistake_is_one_line(translator, call, says):

@@ -25,5 +25,12 @@ def test_the_average_of_several_validations_is_a_run(moved, trained):
     resumed = call_script("train.py", f"resume={several}", cwd=elsewhere)
     assert (resumed.status, "there is no checkpoints/last.ckpt" in resumed.stderr) == (2, True)
     torch.testing.assert_close(load_file(Path(several) / "weights.safetensors"), mean, rtol=0, atol=0)
+    again = call_script("average.py", f"run={several}", cwd=elsewhere)
+    assert (again.status, "this is an average already" in again.stderr) == (2, True)
     refused = call_script("average.py", f"run={folder}", "number=4", cwd=elsewhere)
     assert (refused.status, "give number=3" in refused.stderr) == (2, True)
+
+
+def test_a_model_of_counts_has_no_weights(counted, tmp_path):
+    refused = call_script("average.py", f"run={counted}", cwd=tmp_path)
+    assert (refused.status, "a model of counts has no weights to average" in refused.stderr) == (2, True)

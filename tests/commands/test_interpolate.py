@@ -27,6 +27,7 @@ def test_a_mistake_ends_with_one_line_and_status_2(lms):
         (["run=rnn"], "val=FILE is missing"),
         (["run=[rnn,pieces]", "val=test.txt"], "another vocabulary"),
         (["run=rnn", "val=nothing.txt"], "no such file"),
+        (["run=[stream,rnn]", "val=test.txt"], "rnn and stream: some were trained on lines, some on continuous text"),
     ):
         done = call_script("interpolate.py", *arguments, cwd=lms)
         assert (done.status, len(done.stderr.splitlines()), said in done.stderr) == (2, 1, True)

@@ -15,6 +15,7 @@ TEXTS = {
     "list": b"0 ||| a ||| logp=-1 ||| -1\n1 ||| b ||| logp=-1 ||| -1\n",
     "list.1": b"1 ||| a ||| logp=-1 ||| -1\n",
 }
+TEXT = ["model=rnn_lm", "data=monolingual_text", *(f"data.{split}=two.txt" for split in ("train", "val", "test"))]
 GOOD = ["data=parallel_text", *(f"data.{split}=[two.txt,two.txt]" for split in ("train", "val", "test"))]
 MISTAKES = [
     ("train.py", [*GOOD, "data.train=[three.txt,two.txt]"], ["three.txt has 3 lines", "two.txt has 2"]),
@@ -120,7 +121,7 @@ MISTAKES = [
     ("train.py", ["trainer.limit_test_batches=0.1"], ["trainer.limit_test_batches=0.1: ", " batches, and this share"]),
     ("train.py", ["trainer.limit_train_batches=0.01"], ["trainer: Lightning says: ", "`limit_train_batches=0."]),
     ("train.py", ["data.max_tokens=many"], ["data.max_tokens=many", "whole number"]),
-    ("train.py", ["hydra.run.dir=two.txt/run"], ["two.txt/run: Not a directory"]),
+    ("train.py", ["hydra.run.dir=two.txt/run"], ["two.txt/run: Not a directory; give another path"]),
     ("train.py", ["hydra/launcher=jobli"], ["hydra/launcher=jobli", "did you mean joblib?"]),
     ("train.py", ["~attention"], ["~attention: choose attention=none instead"]),
     ("train.py", ["~callbacks"], ["~callbacks: keep it"]),
@@ -143,6 +144,11 @@ MISTAKES = [
         "train.py",
         [*GOOD, "alignment=guide", "alignment.source=auto_pieces", "data.train_alignment=two.talp"],
         ["data.train_alignment=two.talp: alignment.source=auto_pieces finds the links itself"],
+    ),
+    (
+        "train.py",
+        [*TEXT, "data.stream_rows=3"],
+        ["data.stream_rows=3: lines are read one by one: add data.stream=true"],
     ),
     ("train.py", ["attention=bahdanau,dot"], ["attention=bahdanau,dot: add -m to run all of them\n"]),
     ("train.py", ["logger=csv,wandb"], ["add -m to run all of them, or give a list: 'logger=[csv,wandb]'"]),

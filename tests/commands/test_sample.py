@@ -17,6 +17,12 @@ def test_a_search_that_does_not_draw_is_refused(language_model, tmp_path):
     assert "search=sampling" in done.stderr
 
 
+def test_options_of_sentence_pairs_are_refused(language_model, tmp_path):
+    done = call_script("sample.py", f"run={language_model}", "search.max_length_ratio=1", cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    assert "search.max_length_ratio=1: there is no source sentence" in done.stderr
+
+
 def test_several_models_are_sampled_from_as_a_mixture(language_model, tmp_path):
     run = f"run=[{language_model},{language_model}]"
     options = ["number=4", "max_length=5"]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from unrolled.errors import UserError
 from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics, translation_scores
-from unrolled.rescoring.choose import best, rescored, tuned, with_feature
+from unrolled.rescoring.choose import best, rescored, tuned, with_feature, word_count
 from unrolled.rescoring.mert import Candidates, chosen, envelope, line_search, quality_of, tune
 from unrolled.rescoring.nbest import Entry, format_entry, parse_nbest
 
@@ -17,6 +17,10 @@ from unrolled.rescoring.nbest import Entry, format_entry, parse_nbest
 BY_HAND = ["0 ||| a ||| logp=-2.0 ||| -2.0", "0 ||| b ||| logp=-3.0 ||| -3.0"]
 BY_HAND += ["1 ||| c ||| logp=-1.0 ||| -1", "1 ||| d ||| logp=-1.5 ||| -1.5", "1 ||| e ||| f ||| logp=-4 ||| -4"]
 JUDGED = [-6.0, -3.0, -2.0, -4.0, -1.0]
+
+
+def test_words_are_what_ascii_white_space_separates():
+    assert word_count("a\u3000b  c\u00a0d\n") == 2
 
 
 def test_a_translation_of_probability_0_can_still_be_weighted():

@@ -72,11 +72,21 @@ def test_a_validation_within_an_epoch_has_the_counts_so_far(monkeypatch):
 def test_rows_of_a_continuous_text_become_its_sentences():
     # two rows, each continued in the second batch; the text is a b </s> c </s> a </s>
     first, second = torch.tensor([[A, B, EOS], [EOS, A, EOS]]), torch.tensor([[C], [PAD]])
-    assert sentences_of_rows([first, second]).tolist() == [BOS, A, B, EOS, BOS, C, EOS, BOS, A, EOS]
+    expected = [BOS, A, B, EOS, BOS, C, EOS, BOS, A, EOS]
+    assert sentences_of_rows([first, second], whole=True).tolist() == expected
+
+
+def test_of_a_part_of_a_continuous_text_only_whole_sentences_count():
+    # what follows b in the first row, and what precedes c in the second, has not been read
+    part = [torch.tensor([[A, EOS, B], [C, EOS, B]]), torch.tensor([[C], [EOS]])]
+    assert sentences_of_rows(part, whole=False).tolist() == [BOS, A, EOS, BOS, B, EOS]
+    with pytest.raises(UserError, match="in the part of the text that has been read none ends"):
+        sentences_of_rows([torch.tensor([[A, B], [C, EOS]])], whole=False)
 
 
 def test_of_a_continuous_text_rows_are_counted_one_after_the_other():
     module = counting()
+    module._trainer = SimpleNamespace(train_dataloader=[0, 1])
     module.on_train_epoch_start()
     for number, (read, out) in enumerate([([[BOS, A]], [[A, EOS]]), ([[BOS, A]], [[A, B]])]):
         module.training_step(StreamBatch(torch.tensor(read), torch.tensor(out), first=number == 0), number)

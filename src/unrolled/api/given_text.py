@@ -10,8 +10,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+from unrolled.api.judged_sentences import check_ordered
 from unrolled.configuration.build import local_cache
-from unrolled.configuration.composition import options_of
+from unrolled.configuration.composition import options_of, value_in
 from unrolled.data.corpus import SPLITS
 from unrolled.data.kept import keep, name_in_cache
 from unrolled.errors import UserError
@@ -43,7 +44,7 @@ def write_text_of(data: Text | Mapping[str, Text], options: Sequence[str], cache
         raise UserError("data: some items are pairs and some are sentences: give only pairs or only sentences")
     splits = split_off(lines)
     pairs = kinds == {2}
-    named = [option.partition("=")[2] for option in options if option.startswith("cache=")]
+    named = [value_in(option) for option in options if option.startswith("cache=")]
     folder = _written(splits, Path(cache or (named[-1] if named else local_cache())))
     choice, sides = ("parallel_text", ("source", "target")) if pairs else ("monolingual_text", ("text",))
     files = {
@@ -80,6 +81,7 @@ def split_off(lines: Mapping[str, Sequence[Lines]]) -> dict[str, list[Lines]]:
 def _lines(text: Any, name: str) -> list[Lines]:
     if isinstance(text, str) or not isinstance(text, Iterable):
         raise UserError(f"{name}={text!r:.40}: give a list of (source, target) pairs, or of sentences")
+    check_ordered(name, text)
     lines = []
     for number, item in enumerate(text):
         ordered = isinstance(item, Iterable) and not isinstance(item, Mapping | Set)
@@ -87,6 +89,8 @@ def _lines(text: Any, name: str) -> list[Lines]:
         short = len(line) == 1 and not isinstance(item, str)
         if short or len(line) not in (1, 2) or not all(isinstance(side, str) for side in line):
             raise UserError(f"{name}[{number}] is {item!r:.60}: give a pair of texts, or a text")
+        if any("\0" in side for side in line):
+            raise UserError(f"{name}[{number}]: there is a NUL byte, which is not text")
         lines.append(tuple(map(str, line)))  # not of a subclass, as NumPy has
     if not lines:
         raise UserError(f"{name} is empty: give sentences")

@@ -1,7 +1,7 @@
 """What a trained run says about a sentence: its translations, and how likely it is."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -66,8 +66,17 @@ def texts(sentences: Any, name: str = "sentences") -> list[str]:
         return [sentences]
     if not isinstance(sentences, Iterable):
         raise UserError(f"{name}={sentences!r:.40}: give text, or a list of texts")
+    check_ordered(name, sentences)
     lines = list(sentences)
     for number, line in enumerate(lines):
         if not isinstance(line, str):
             raise UserError(f"{name}[{number}]={line!r:.40}: give text")
     return lines
+
+
+def check_ordered(name: str, items: Any) -> None:
+    """UserError: a table of pandas', whose items are the names of its columns; a set or dictionary."""
+    if hasattr(items, "columns"):
+        raise UserError(f"{name} is a table: give one column of it, or its rows, {name}.values.tolist()")
+    if isinstance(items, Mapping | Set):
+        raise UserError(f"{name} is a {type(items).__name__}, without an order: give a list")

@@ -63,9 +63,12 @@ class LanguageModelRun(TrainedRun):
 
     def save_arpa(self, file: str | PathLike[str]) -> None:
         """See `TrainedRun.save_arpa`."""
+        path = path_of("file", file)
+        if path.is_dir():
+            raise UserError(f"file={path} is a folder: name a file in it")
         with one_line(), self._trusting():
             model, tokenizer = load_ngrams(str(self.folder))
-        with appearing(path_of("file", file)) as partial, partial.open("w", encoding="utf-8") as stream:
+        with appearing(path) as partial, partial.open("w", encoding="utf-8") as stream:
             save_arpa(model, tokenizer, stream)
 
     def samples(self, settings: DictConfig) -> Iterator[str]:

@@ -12,12 +12,13 @@ from unrolled.api.loading import load
 from unrolled.api.trained_run import TrainedRun, folder_of
 from unrolled.api.training_job import train_in
 from unrolled.api.undisturbed import undisturbed
-from unrolled.configuration.composition import check_texts, composing, one_line, options_of
+from unrolled.configuration.composition import check_texts, composing, one_at_a_time, one_line, options_of
 from unrolled.configuration.launch import carry_out
-from unrolled.configuration.slots import trusting
+from unrolled.configuration.slots import packages_of, trusted, trusting
+from unrolled.configuration.values import resolved
 from unrolled.data.corpus import SPLITS
 from unrolled.errors import UserError
-from unrolled.files import remove_if_empty
+from unrolled.files import path_of, remove_if_empty
 from unrolled.runs.reproduction import compared
 from unrolled.training.preemption import Preempted
 
@@ -51,13 +52,14 @@ def train(
         if value is not None:
             given += options_of({name: folder_of(value)})
     if folder is not None:
-        given += options_of({"hydra.run.dir": folder})
+        _check_without_folder(given)
+        given += options_of({"hydra.run.dir": path_of("folder", folder)})
     if isinstance(data, str):
         given.append(f"data={data}")
     elif data is not None:
         _check_without_data(given, resume or reproduce)
         given += write_text_of(data, options, more.get("cache"))
-    with undisturbed(progress), trusting(trust), composing("train", given) as config, one_line():
+    with one_at_a_time, undisturbed(progress), trusting(trust), composing("train", given) as config, one_line():
         try:
             ended = carry_out(partial(train_in, progress=progress), config)
         except Preempted:
@@ -73,7 +75,14 @@ def train(
         if ended.original is not None:
             for name, what in compared(ended.original, Path(run_folder)).items():
                 log.info("%s: %s", name, what)
-    return load(run_folder, trust=trust)
+        named = sorted({*trusted(), *packages_of(resolved(ended.config))})  # which the options, or this run, have named
+    return load(run_folder, trust=named or None)
+
+
+def _check_without_folder(options: Sequence[str]) -> None:
+    for option in options:
+        if option.startswith("hydra.run.dir="):
+            raise UserError(f"{option} and folder=...: give one of them")
 
 
 def _check_without_data(options: Sequence[str], earlier: Run | None) -> None:

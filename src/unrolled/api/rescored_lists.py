@@ -14,7 +14,7 @@ from unrolled.configuration.values import resolved
 from unrolled.errors import UserError, counted
 from unrolled.rescoring.choose import Lists, best, check_name, rescored, tuned, with_feature, word_count
 from unrolled.rescoring.nbest import LEAST, Entry, format_entry, parse_nbest
-from unrolled.text.lines import read_lines, unequal
+from unrolled.text.lines import read_lines
 
 log = logging.getLogger(__name__)
 Run = str | PathLike[str] | TrainedRun
@@ -36,7 +36,9 @@ class RescoredLists:
     """
 
     def __init__(self, lists: Lists, sources: Sequence[str] | None = None, name: str = "lists") -> None:
-        if not (lists and all(lists)):
+        if not lists:
+            raise UserError(f"{name}=[]: give a list of translations for at least one sentence")
+        if not all(lists):
             raise UserError(f"{name}: a sentence has no translations; give at least one for each")
         if "words" not in lists[0][0].features:
             lists = with_feature(lists, "words", [word_count(entry.text) for entries in lists for entry in entries])
@@ -102,7 +104,8 @@ class RescoredLists:
     def check_as_many(self, lines: Sequence[str], name: str) -> None:
         """UserError unless there are as many ``lines`` as sentences."""
         if len(lines) != len(self.lists):
-            raise unequal(self.name, len(self.lists), name, len(lines))
+            lists = "1 list" if len(self.lists) == 1 else f"{len(self.lists):,} lists"
+            raise UserError(f"{self.name}: {lists}, one for each sentence, and {name} has {len(lines):,} sentences")
 
     def __str__(self) -> str:
         """As translate.py nbest=N writes them."""

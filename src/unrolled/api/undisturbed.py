@@ -70,12 +70,13 @@ def _log(progress: bool) -> Iterator[None]:
 
     ours = logging.getLogger("unrolled")
     levels = {logger: logger.level for logger in (ours, *map(logging.getLogger, CHATTERS))}
-    handler = None
-    if progress and not ours.hasHandlers():
-        handler = logging.StreamHandler(sys.stderr)
+    handler: logging.Handler | None = None
+    if not ours.hasHandlers():  # without any, Python writes warnings to standard error
+        handler = logging.StreamHandler(sys.stderr) if progress else logging.NullHandler()
         handler.setFormatter(logging.Formatter("%(asctime)s %(message)s", "%H:%M:%S"))
         ours.addHandler(handler)
-        ours.setLevel(logging.INFO)
+        if progress:
+            ours.setLevel(logging.INFO)
     for name in CHATTERS:
         logging.getLogger(name).setLevel(logging.WARNING)
     try:

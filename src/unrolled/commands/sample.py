@@ -14,11 +14,14 @@ import sys
 from omegaconf import DictConfig
 
 from unrolled.api.language_model_run import LanguageModelRun
+from unrolled.configuration.checks import check_unused
 from unrolled.configuration.command import command
 
 
 @command("sample")
 def main(config: DictConfig) -> None:
+    of_pairs = ["search.max_length_ratio", "search.max_length_extra"]
+    check_unused(of_pairs, "there is no source sentence to be longer than: give max_length=...")
     for sentence in LanguageModelRun(config).samples(config):
         sys.stdout.write(f"{sentence}\n")
         sys.stdout.flush()

@@ -103,6 +103,10 @@ def check_parts(config: DictConfig) -> None:
         for word in typed:
             if word.startswith(("alignment.source=", "alignment.share=")):
                 raise UserError(f"{word}: nothing uses links: add alignment=guide or alignment=replace")
+    if "stream" in config.data and not config.data.stream:
+        for word in typed:
+            if word.startswith(("data.stream_rows=", "data.stream_steps=")):
+                raise UserError(f"{word}: lines are read one by one: add data.stream=true, or omit it")
     source = (config.get("alignment") or {}).get("source")
     if source in ("auto", "auto_pieces"):
         for word in typed:

@@ -12,16 +12,18 @@ from typing import Any
 from hydra import compose, initialize_config_dir
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.hydra_config import HydraConfig
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import OverrideParseException
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.conf import CONF
-from unrolled.configuration.mistakes import users_mistake
+from unrolled.configuration.mistakes import NAMED, not_named, users_mistake
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError, called, nearest
 
-_hydra = threading.RLock()
+one_at_a_time = threading.RLock()
 """Hydra has one state for the whole process: a thread that composes, or trains, makes others wait."""
 
 
@@ -53,6 +55,14 @@ def _written(value: Any) -> str:
     raise UserError(
         f"{value!r:.80} is not a value for an option: give text, a number, true or false, a list or a dictionary"
     )
+
+
+def value_in(option: str) -> Any:
+    """The value of ``option``, text such as "cache='a b'"; as it is if it cannot be read, which `composing` reports."""
+    try:
+        return OverridesParser.create().parse_override(option).value()
+    except OverrideParseException:
+        return option.partition("=")[2]
 
 
 def check_texts(options: Sequence[object]) -> None:
@@ -96,7 +106,7 @@ def composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
     UserError: an option that does not exist, or that has no such value.
     """
     check_texts(options)
-    with _hydra:
+    with one_at_a_time:
         yield from _composing(command, options)
 
 
@@ -106,6 +116,8 @@ def _composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
     GlobalHydra.instance().hydra = None
     try:
         with one_line():
+            if words := not_named(options):
+                raise UserError(f"{' '.join(words)}: {NAMED}")
             with initialize_config_dir(str(CONF), job_name=command, version_base="1.3"):
                 config = compose(command, list(options), return_hydra_config=True)
             singleton.set_config(config)  # the name of the run folder depends on it

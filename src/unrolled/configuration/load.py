@@ -11,9 +11,10 @@ from torch import nn
 from unrolled.configuration.build import build_model, build_search, build_tokenizer, has_shortlist
 from unrolled.configuration.slots import instantiate
 from unrolled.configuration.values import CONFIG, read_config, resolved, run_folders
-from unrolled.errors import UserError
+from unrolled.errors import UserError, check_choice
 from unrolled.files import reading
 from unrolled.inference.mixing import mixture
+from unrolled.inference.precision import DTYPES
 from unrolled.inference.trained_language_model import TrainedLanguageModel
 from unrolled.inference.trained_translator import Member, TrainedTranslator
 from unrolled.models.language_model import LanguageModel
@@ -31,6 +32,7 @@ def load_translator(config: DictConfig) -> TrainedTranslator:
 
     UserError: a run without a translator, or runs with different target vocabularies.
     """
+    check_choice("precision", config.precision, DTYPES)
     runs = run_folders(config)
     device = _device(config.device)
     members, targets = [], []
@@ -77,6 +79,7 @@ def searching(translator: TrainedTranslator, config: DictConfig) -> TrainedTrans
 
 def load_language_model(config: DictConfig) -> TrainedLanguageModel:
     """The language model in the run folder ``config.run``, with device; UserError if it has none."""
+    check_choice("precision", config.precision, DTYPES)
     model, tokenizer = load_language_model_of(config.run)
     device = _device(config.device)
     return TrainedLanguageModel(

@@ -3,6 +3,7 @@
 import errno
 import re
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 
 from hydra.core.hydra_config import HydraConfig
@@ -24,6 +25,7 @@ NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR}
 NOT_OURS |= {errno.ENOENT, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
 NO_CLASS = r"(?s)(?:Error locating target|Expected a callable target, got) '([^']*)'(?:.*full_key: (\S+))?"
 CHOICE = re.compile(r"[\w/]+=[\w/]+")
+NAMED = "a choice is a name, such as model=cgru; omit it for the default"
 NO_NAME = "Config group override must be a string or a list"
 ONE_OF = "Only one of --run"  # how Hydra begins to say that two of its own flags exclude each other
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
@@ -38,7 +40,8 @@ def users_mistake(problem: BaseException) -> str | None:
             return str(cause)
         cause = cause.__cause__
     if isinstance(problem, OSError) and problem.errno in NOT_OURS and problem.filename is not None:
-        return f"{problem.filename}: {problem.strerror}"
+        another = "; give another path" if problem.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR) else ""
+        return f"{problem.filename}: {problem.strerror}{another}"
     if isinstance(problem, TypeError | InstantiationException) and (changed := _changed(str(problem))):
         return changed
     if line := _own_mistake(problem):
@@ -46,7 +49,7 @@ def users_mistake(problem: BaseException) -> str | None:
     if isinstance(problem, InstantiationException) and (match := re.match(NO_CLASS, str(problem))):
         return f"{f'{match[2]}.' if match[2] else ''}_target_: {match[1]}: name a class that can be imported"
     if isinstance(problem, ValueError) and str(problem).startswith(NO_NAME):
-        return f"{' '.join(_not_named())}: a choice is a name, such as model=cgru"
+        return f"{' '.join(not_named(sys.argv[1:]))}: {NAMED}"
     if isinstance(problem, ValueError) and str(problem).startswith(ONE_OF):
         return "-m, --cfg and --info exclude each other: give one of them"
     if isinstance(problem, HydraException | OmegaConfBaseException) and not isinstance(problem, InstantiationException):
@@ -176,9 +179,9 @@ def _of_an_experiment(called: str, option: str) -> str | None:
     return None
 
 
-def _not_named() -> list[str]:
-    """The choices on the command line that are numbers or null."""
+def not_named(options: Sequence[str]) -> list[str]:
+    """The choices among ``options`` that are numbers, true, false or null."""
     from unrolled.configuration.conf import CONF  # which imports this module
 
-    given = (re.fullmatch(r"([\w/]+)=(null|true|false|[\d.+-]*)", argument) for argument in sys.argv[1:])
+    given = (re.fullmatch(r"([\w/.]+)=(null|true|false|[\d.+-]*)", argument) for argument in options)
     return [match[0] for match in given if match and (CONF / match[1]).is_dir()]

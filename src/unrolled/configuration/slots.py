@@ -215,6 +215,18 @@ def check_slots(config: Any, where: str) -> None:
             _check_target(path, node[TARGET], where)
 
 
+def packages_of(config: Any) -> set[str]:
+    """The packages of what a plain configuration names beyond what is offered in its place."""
+    packages = set()
+    for path, node in _nodes(config, ()):
+        try:
+            if TARGET in node:
+                _check_target(path, node[TARGET], "")
+        except UserError:
+            packages.add(str(node[TARGET]).partition(".")[0])
+    return packages
+
+
 def check_plain(config: Any, where: str) -> None:
     """UserError where a plain configuration holds an interpolation, or a word of Hydra's beyond the two it needs."""
     for path, node in _nodes(config, ()):

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from unrolled.errors import UserError
 from unrolled.inference.columns import Column
 from unrolled.inference.mixing import check_common_vocabulary
 from unrolled.inference.mixture_weights import mixed
@@ -23,6 +24,9 @@ Array = NDArray[np.float64]
 def read_text(models: Sequence[TrainedLanguageModel], lines: Sequence[str], context: str | None) -> Array:
     """Natural log p ``(M, N)`` of all tokens of ``lines`` and </s>. UserError: models with different vocabularies."""
     check_common_vocabulary(models)
+    if context is None and len({model.continuous for model in models}) > 1:
+        names = " and ".join(next(m.name for m in models if m.continuous is kind) for kind in (False, True))
+        raise UserError(f"{names}: some were trained on lines, some on continuous text: give context=line or text")
     scored = [scorer(model, context).score(lines) for model in models]
     notices = Notices([Column(model.name, model.tokenizer) for model in models])
     notices.add(lines, scored)

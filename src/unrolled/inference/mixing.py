@@ -14,6 +14,8 @@ def mixture(models: Sequence[TrainedLanguageModel], weights: Any) -> TrainedLang
     """``models`` as one, with weights normalised to sum to 1. UserError: different vocabularies, invalid weights."""
     shown = f"mixture={weights}"
     if not isinstance(weights, list) or len(weights) != len(models):
+        if len(models) == 1:
+            raise UserError(f"{shown}: there is one run: omit the weights, or name several runs")
         such = f"such as those of {called('interpolate')}"
         raise UserError(f"{shown}: give a weight for each of the {len(models)} runs, {such}")
     if any(weight not in NOT_NEGATIVE for weight in weights):

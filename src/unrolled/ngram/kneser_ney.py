@@ -67,7 +67,7 @@ class KneserNey:
 def _proper(discounts: object) -> bool:
     if not isinstance(discounts, Sequence):
         return False
-    amounts = [amount for amount in discounts if isinstance(amount, int | float)]
+    amounts = [amount for amount in discounts if isinstance(amount, int | float) and not isinstance(amount, bool)]
     return len(discounts) == len(amounts) == 3 and all(0 < amount <= i for i, amount in enumerate(amounts, start=1))
 
 

@@ -8,13 +8,14 @@ from unrolled.errors import Numbers, UserError, check, nearest
 from unrolled.metrics.translation_scores import bleu_of_statistics, bleu_statistics, check_bleu_tokenize
 from unrolled.rescoring.mert import Array, Candidates, quality_of, tune
 from unrolled.rescoring.nbest import Entry
+from unrolled.text.tokens import split_words
 
 Lists = list[list[Entry]]
 
 
 def word_count(text: str) -> float:
     """The number of words: its weight compensates for scores that fall with length."""
-    return float(len(text.split()))
+    return float(len(split_words(text)))
 
 
 def check_name(lists: Lists, name: str) -> None:
@@ -86,5 +87,5 @@ def _weights(lists: Lists, weights: Mapping[str, float]) -> Array:
     for name, weight in weights.items():
         if name not in names:
             raise UserError(f"weights.{name}: there is no such feature{nearest(name, names)}")
-        check(f"weights.{name}", weight, Numbers())
+        check(f"weights.{name}", weight, Numbers(least=-1e100, most=1e100))
     return np.array([float(weights.get(name, 0.0)) for name in names])

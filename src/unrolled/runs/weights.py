@@ -40,7 +40,10 @@ def read_kept(folder: Path) -> dict[str, Any]:
 def choose(folder: Path, which: str, number: int) -> list[int]:
     """The steps of the ``number`` best, or last, kept weights of ``folder``. UserError: there are fewer."""
     if not (folder / INDEX).is_file():
-        raise UserError(f"{folder}: no weights were kept; train with callbacks.kept.{which}={number}")
+        raise UserError(
+            f"{folder}: no weights were kept: train with callbacks.kept.{which}={number}, and until the end of an epoch"
+            " at least, or with a smaller trainer.val_check_interval"
+        )
     facts = read_kept(folder)
     steps = ranked(facts["steps"], facts["mode"]) if which == "best" else sorted(facts["steps"], reverse=True)
     if len(steps) < number:

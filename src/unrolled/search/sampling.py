@@ -13,7 +13,7 @@ from unrolled.search.generator import Generator, Hypothesis, device_of, select
 from unrolled.search.length import check_limits, length_limits
 from unrolled.text.tokens import BOS, EOS, PAD
 
-TEMPERATURES = Numbers(least=1e-4, most=1e4, instead="use search=greedy, its limit at 0")
+TEMPERATURES = Numbers(least=1e-4, most=1e4, instead="give search.top_k=1, which is its limit at 0")
 """Log-probabilities over a temperature have a soft-max within the range of float32."""
 
 

@@ -32,13 +32,25 @@ class NothingToOptimise(Optimizer):
         """Count a batch."""
 
 
-def sentences_of_rows(batches: list[Tensor]) -> Tensor:
+def sentences_of_rows(batches: list[Tensor], *, whole: bool) -> Tensor:
     """A continuous text from its batches ``(B, T)``, row after row, as sentences with <s> and </s>.
 
-    Once the text is complete, each row continues where the previous one ended.
+    If these are ``whole``, all of the text, each row continues where the previous one ended. Otherwise only the
+    sentences count that end, and, after the first row, begin within a row.
     """
-    text = torch.cat(batches, dim=1).flatten()
+    rows = torch.cat(batches, dim=1)
+    if not whole:
+        ends = rows == EOS
+        inside = ends.cumsum(1) > ends  # after the first </s> of the row
+        inside[0] = True
+        rows = rows.masked_fill(~(inside & (ends.flip(1).cumsum(1).flip(1) > 0)), PAD)
+    text = rows.flatten()
     text = text[text != PAD]
+    if not len(text):
+        raise UserError(
+            "n-grams are counted in whole sentences, and in the part of the text that has been read none ends: train "
+            "for longer, or give a larger data.stream_steps"
+        )
     begins = torch.cat([torch.ones(1, dtype=torch.bool), text[:-1] == EOS])
     # insert <s> before every word that begins a sentence
     sentences = text.new_full((len(text) + int(begins.sum()),), BOS)
@@ -110,10 +122,15 @@ class Counting(LanguageModeling):
             return
         start = time.monotonic()
         continuous = self._tokens[0].dim() == 2
-        self.model.fit(sentences_of_rows(self._tokens) if continuous else torch.cat(self._tokens))
+        if continuous:
+            batches = len(self.trainer.train_dataloader)  # type: ignore[arg-type]
+            text = sentences_of_rows(self._tokens, whole=len(self._tokens) == batches)
+        else:
+            text = torch.cat(self._tokens)
+        self.model.fit(text)
         self._estimated = len(self._tokens)
         sizes = ", ".join(map(str, self.model.sizes()))
-        log.info("%d words counted; n-grams of 1, 2, ... words: %s", self.target_tokens, sizes)
+        log.info("%d words counted; n-grams of 1, 2, ... words: %s", (text != BOS).sum(), sizes)
         log.info("probabilities estimated in %.1f s", time.monotonic() - start)
 
     # Measuring
