@@ -39,6 +39,21 @@ def test_a_wrong_one_in_a_folder_is_caught(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("option", "says"), [("sizee: 3", "has no option sizee: remove it"), ("", "needs size: add it")]
+)
+def test_a_mistake_in_ones_own_yaml_is_one_line(option, says, tmp_path, monkeypatch):
+    (tmp_path / "mine" / "attention").mkdir(parents=True)
+    node = f"_target_: wrong_yaml.Plain\n_partial_: true\n{option and f'size: 3{chr(10)}'}{option}\n"
+    (tmp_path / "mine" / "attention" / "wrong.yaml").write_text(node, encoding="utf-8")
+    shutil.copy(TESTS / "support" / "wrong_parts.py", tmp_path / "wrong_yaml.py")
+    monkeypatch.syspath_prepend(tmp_path)
+    done = call_script("check.py", "--config-dir", "mine", "attention=wrong", *FEW, cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert f"mine/attention/wrong.yaml: GRUAttention {says}" in done.stderr
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         (["attention=gru_at"], "attention=gru_at: there is no such choice; did you mean gru_att?"),

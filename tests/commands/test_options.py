@@ -26,6 +26,12 @@ def test_options_of_another_command_and_those_with_a_word_in_their_name(tmp_path
     assert done.stderr.startswith("options.py: lenght: translate has no option with this in its name; did you mean")
 
 
+def test_a_word_like_no_option_is_not_answered_with_all_of_them(tmp_path):
+    done = call_script("options.py", "qqq", cwd=tmp_path)
+    said = "options.py: qqq: train has no option with this in its name; python src/options.py train lists them all\n"
+    assert (done.status, done.stderr) == (2, said)
+
+
 def test_options_are_those_of_train_py_where_no_command_is_named(tmp_path):
     named, unnamed = (call_script("options.py", *command, "beam", cwd=tmp_path) for command in (["train"], []))
     assert (named.status, named.stdout) == (unnamed.status, unnamed.stdout)

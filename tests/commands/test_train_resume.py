@@ -230,6 +230,18 @@ def test_what_early_stopping_has_ended_says_so_when_there_is_nothing_left_to_tra
     assert results(tmp_path / "run")["steps"] == before
 
 
+def test_updates_after_the_last_validation_are_a_warning(tmp_path, caplog):
+    done = call_script("train.py", *BASE, "trainer.max_steps=7", "hydra.run.dir=run", cwd=tmp_path)
+    assert done.status == 0
+    assert "the last 2 of 7 updates came after the last validation" in caplog.text
+    assert call_script("train.py", "resume=run", "trainer.max_steps=8", cwd=tmp_path).status == 0
+    assert "the last 3 of 8 updates came after the last validation" in caplog.text
+    again = call_script("train.py", "resume=run", "trainer.max_steps=8", cwd=tmp_path)
+    assert "trainer.max_steps=8: this run has already trained for 8 updates" in again.stderr
+    assert call_script("train.py", "resume=run", "trainer.max_steps=10", cwd=tmp_path).status == 0
+    assert caplog.text.count("after the last validation") == 2
+
+
 def test_a_limit_that_a_run_has_reached_is_refused_and_the_run_left_alone(whole, tmp_path):
     run = tmp_path / "run"
     shutil.copytree(whole("epochs"), run)

@@ -4,11 +4,20 @@ from dataclasses import replace
 from functools import partial
 
 import pytest
+import torch
 from support import conf
 from support.scripts import ROOT
 from support.subjects import SUBJECTS, subject, with_attention
 from support.transcripts import FRACTION, same
-from support.wrong_parts import WRONG_ATTENTIONS, IdleOption, OnTheModule, OtherUnroll, SeesTheNextWord, language_model
+from support.wrong_parts import (
+    WRONG_ATTENTIONS,
+    IdleOption,
+    OnTheModule,
+    OtherUnroll,
+    Plain,
+    SeesTheNextWord,
+    language_model,
+)
 
 from unrolled.conformance.cases import Case
 from unrolled.conformance.promises import PROMISES, outcomes
@@ -43,6 +52,28 @@ def test_a_wrong_attention_breaks_the_promise_that_is_about_it(kind, promise):
     assert "Error in" not in outcome.why  # found, and not stumbled upon
     (row,) = (line for line in TABLE if line.startswith(f"| {kind.__doc__} |"))
     assert same(row, f"| {kind.__doc__} | {outcome.name} | {outcome.why} |", FRACTION)
+
+
+class OtherShape(Plain):
+    """Its weights have a dimension too many."""
+
+    def step(self, query, prepared, state):
+        context, weights, state = super().step(query, prepared, state)
+        return context, weights.unsqueeze(1), state
+
+
+class Raising(Plain):
+    """It fails, in torch."""
+
+    def step(self, query, prepared, state):
+        return torch.nn.functional.linear(query, query.new_zeros(3, 3)), None, state
+
+
+def test_weights_of_another_shape_and_errors_are_said_with_their_place():
+    (outcome,) = outcomes(with_attention(partial(OtherShape, size=64)), PROMISES[:1])
+    assert outcome.why == "source of 1 word, 1 step: the weights of a step have shape (1, 1, 1), and not (1, 1)"
+    (outcome,) = outcomes(with_attention(partial(Raising, size=64)), PROMISES[:1])
+    assert outcome.why.startswith("RuntimeError in test_promises.py:")
 
 
 def test_the_documentation_has_every_wrong_attention():

@@ -24,7 +24,7 @@ from unrolled.models.attended import attended, position_norms
 SOURCES = words([S, 3], SOURCE_WORDS)
 TARGET_IN = torch.tensor([[1, *sentence] for sentence in words([T, T], TARGET_WORDS, seed=1)])
 GATED = {"gru_att", "gru_att_pooled", "coverage"}  # a sample: those whose gates are written down in inside_out
-REMEMBERS = {name for name in REMEMBERING if position_norms(start_of(name)) is not None}
+REMEMBERS = {name for name in REMEMBERING if position_norms(start_of(name), S) is not None}
 
 
 @pytest.mark.parametrize(("name", "mechanism", "cell"), COMBINATIONS, ids=IDS)
@@ -120,6 +120,8 @@ def test_looking_inside_changes_nothing_and_leaves_nothing_behind():
 
 
 def test_memory_without_positions_has_no_norms():
-    assert position_norms(()) is None
-    assert position_norms((torch.ones(2, 7),)) is None
-    assert position_norms((torch.ones(2, 5, 4), torch.ones(2, 7))).tolist() == [[2.0] * 5] * 2
+    assert position_norms((), 5) is None
+    assert position_norms((torch.ones(2, 7),), 5) is None
+    assert position_norms((torch.ones(2, 5, 4), torch.ones(2, 7)), 5).tolist() == [[2.0] * 5] * 2
+    nested = (torch.ones(2, dtype=torch.int64), (torch.ones(2, 3, 4), (torch.ones(2, 5, 4),)))  # 3 of something else
+    assert position_norms(nested, 5).tolist() == [[2.0] * 5] * 2

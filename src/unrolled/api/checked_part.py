@@ -1,5 +1,6 @@
 """The promises of every attention, decoder and model, tried on one of them, as check.py does."""
 
+import logging
 from collections.abc import Iterator
 from typing import Any
 
@@ -8,6 +9,10 @@ from omegaconf import DictConfig
 from unrolled.api.records import Records
 from unrolled.configuration.build import build_subject
 from unrolled.configuration.composition import composing, one_line, options_of
+from unrolled.configuration.own_parts import own_mistake
+from unrolled.errors import UserError
+
+log = logging.getLogger(__name__)
 
 BROKEN = "BROKEN"
 RESULTS = {True: "kept", False: BROKEN, None: "-"}
@@ -33,6 +38,19 @@ def check(*options: str, **more: Any) -> TriedPromises:
         return TriedPromises(rows(config))
 
 
+def _check_options(subject: Any) -> None:
+    """UserError: options that a class of the user's does not have, or needs. Other errors of it break its promises."""
+    try:
+        subject.initial()
+    except TypeError as problem:
+        if line := own_mistake(problem):
+            raise UserError(line) from problem
+    except UserError:
+        raise
+    except Exception as problem:
+        log.debug("%s", problem)
+
+
 def rows(config: DictConfig) -> Iterator[Row]:
     """The rows of `TriedPromises`, as they are found; with ``config.cost`` also the cost of a training step."""
     import torch
@@ -42,6 +60,7 @@ def rows(config: DictConfig) -> Iterator[Row]:
     from unrolled.conformance.subject import NothingToTry
 
     subject, threads = build_subject(config), torch.get_num_threads()
+    _check_options(subject)
     torch.set_num_threads(1)  # fastest for tiny tensors
     try:
         for outcome in outcomes(subject):

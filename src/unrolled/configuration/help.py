@@ -70,8 +70,9 @@ def every_option(command: str, overrides: Sequence[str], parts: Sequence[str] = 
     known = meanings(command, overrides)
     for word in parts:
         if not any(word in option.name for option in known.every):
-            names = [option.name for option in known.every]
-            raise UserError(f"{word}: {command} has no option with this in its name{nearest(word, names)}")
+            near = nearest(word, [option.name for option in known.every])
+            near = near if "did you mean" in near else f"; {_program('options')} {command} lists them all"
+            raise UserError(f"{word}: {command} has no option with this in its name{near}")
     sections = []
     for heads, options in _sections(known):
         shown = [option for option in options if not parts or any(word in option.name for word in parts)]

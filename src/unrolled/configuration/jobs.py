@@ -218,7 +218,9 @@ def _resumed(config: DictConfig) -> Job:
 def _check_longer(given: Mapping[str, Any], folder: Path) -> None:
     """UserError: a limit in ``given`` that the run in ``folder`` has already reached."""
     done = progress(folder)
-    reached = {"trainer.max_steps": done.updates, "trainer.max_epochs": done.epochs, "trainer.max_time": done.seconds}
+    ended = read_results(folder) if (folder / "results.json").is_file() else {}
+    updates = max(done.updates, int(ended.get("steps") or 0))  # the last checkpoint may be older
+    reached = {"trainer.max_steps": updates, "trainer.max_epochs": done.epochs, "trainer.max_time": done.seconds}
     for name, limit in given.items():
         number = _seconds(limit) if name == "trainer.max_time" else limit
         if number is not None and 0 <= number <= reached[name]:

@@ -90,20 +90,24 @@ def _not_imported(problem: InstantiationException, target: str, where: str) -> s
     return f"{where}_target_: {target}: {module} cannot be imported: {ours}{type(cause).__name__}: {cause}"
 
 
-def _hydra_called(problem: TypeError) -> bool:
+CALLERS = ("hydra.", "unrolled.models.translator", "unrolled.conformance.subject")
+"""Modules that call the classes of a configuration."""
+
+
+def _called_directly(problem: TypeError) -> bool:
     """Whether it was raised by the call itself, and not within what was called."""
     frames = [frame for frame, _ in walk_tb(problem.__traceback__)]
-    return bool(frames) and str(frames[-1].f_globals.get("__name__")).startswith("hydra.")
+    return bool(frames) and str(frames[-1].f_globals.get("__name__")).startswith(CALLERS)
 
 
 def _options(problem: TypeError) -> str | None:
     """The options that a class does not know, or needs, and the file that should be mended."""
     if match := UNKNOWN.search(str(problem)):
         files = [path for path in _own_files() if re.search(rf"^\s*{match[2]}\s*:", _text(path), re.MULTILINE)]
-        if files or _hydra_called(problem):  # or by a class of the user's that passes on what it does not know
+        if files or _called_directly(problem):  # or by a class of the user's that passes on what it does not know
             return f"{f'{files[0]}: ' if files else ''}{match[1]} has no option {match[2]}: remove it"
         return None
-    if _hydra_called(problem) and (match := NEEDED.search(str(problem))):
+    if _called_directly(problem) and (match := NEEDED.search(str(problem))):
         names = ", ".join(re.findall(r"'(\w+)'", match[2]))
         files = list(_own_files())
         return f"{f'{files[0]}: ' if len(files) == 1 else ''}{match[1]} needs {names}: add it"

@@ -24,6 +24,9 @@ def weights_sum_to_one(subject: Subject) -> None:
         _, weights = forced(model, case.sources, case.targets)
         if weights is None:
             raise NothingToTry("no attention")
+        shape, expected = (weights.shape[0], *weights.shape[2:]), (len(case.lengths), max(case.lengths))
+        if shape != expected:
+            raise Broken(f"{case}: the weights of a step have shape {shape}, and not {expected}")
         for row, length in enumerate(case.lengths):
             alpha = weights[row, :, :length].detach()
             step = int((alpha.sum(dim=-1) - 1).abs().argmax())

@@ -52,6 +52,10 @@ PROMISES: tuple[Promise, ...] = (
 )
 
 
+LIBRARIES = {"site-packages", "dist-packages", "unrolled"}
+"""Folders of files that are not the user's."""
+
+
 class Outcome(NamedTuple):
     """The outcome of a promise."""
 
@@ -80,7 +84,14 @@ def outcomes(subject: Subject, promises: Iterable[Promise] = PROMISES) -> Iterab
         except UserError:
             raise
         except Exception as problem:
-            place = traceback.extract_tb(problem.__traceback__)[-1]
+            place = _place(problem)
             text = " ".join(str(problem).split())
             where = f"{Path(place.filename).name}:{place.lineno}"
             yield Outcome(promise, False, f"{type(problem).__name__} in {where}: {text:.200}")
+
+
+def _place(problem: Exception) -> traceback.FrameSummary:
+    """The innermost line that is not in a library or in this project; if all are, the innermost."""
+    frames = traceback.extract_tb(problem.__traceback__)
+    theirs = [frame for frame in frames if not LIBRARIES.intersection(Path(frame.filename).parts)]
+    return theirs[-1] if theirs else frames[-1]

@@ -80,6 +80,6 @@ def fitting_file(path: str, option: str) -> Path:
     whole = Path(path).absolute()
     fitting = sorted(islice(Path(whole.anchor).glob(str(whole.relative_to(whole.anchor))), 3))
     if len(fitting) != 1:
-        several = ", ".join(map(str, fitting[:2]))
-        raise UserError(f"{option}={path}: " + (f"several files fit: {several}" if fitting else "no file fits"))
+        several = " and ".join(map(str, fitting[:2]))
+        raise UserError(f"{option}={path}: " + (f"several files fit, such as {several}" if fitting else "no file fits"))
     return fitting[0]

@@ -24,8 +24,9 @@ def shortened(
     for number, ids in enumerate(tokenizer.encode(short)):
         cut = len(short[number]) < len(lines[number])
         if cut or len(ids) > max_length:
-            tokens = f"{'at least ' if cut else ''}{len(ids)} tokens"
-            what = f"{where(number)}: {tokens} are more than max_length={max_length}"
+            tokens = f"{'at least ' if cut else ''}{len(ids)} tokens are more than max_length={max_length}"
+            letters = f"more than {LETTERS * max_length:,} letters, {LETTERS} for each token of max_length={max_length}"
+            what = f"{where(number)}: {tokens if len(ids) > max_length else letters}"
             if longer == "refuse":
                 raise UserError(f"{what}; split the line, raise max_length, or give longer=truncate")
             log.warning("%s; the rest is omitted", what)

@@ -15,10 +15,12 @@ from typing_extensions import override
 
 from unrolled.errors import UserError
 from unrolled.models.attention import Attention, Nested
-from unrolled.models.state import map_state, tensors_of
+from unrolled.models.state import is_by_position, map_state, tensors_of
 from unrolled.models.translator import Translator
 from unrolled.text.tokens import EOS
 
+POSITIONS = 23
+"""The length of a sentence that shows which tensors of a memory are by position."""
 SEED = 1
 """Seed of the permutations."""
 
@@ -96,8 +98,11 @@ class ShuffledMemory(Ablated):
         """The state is what the attention returned."""
         inner, cycle = prepared
         cycle = cycle.repeat_interleave(len(query) // len(cycle), dim=0)  # (N, S)
-        exchanged = map_state(lambda v: v.take_along_dim(cycle.unsqueeze(2), 1) if v.dim() == 3 else v, state)
-        return self.attention.step(query, inner, exchanged)
+
+        def exchanged(v: Tensor) -> Tensor:
+            return v.take_along_dim(cycle.unsqueeze(2), 1) if is_by_position(v, cycle.shape[1]) else v
+
+        return self.attention.step(query, inner, map_state(exchanged, state))
 
 
 class LaggingMemory(Ablated):
@@ -147,15 +152,16 @@ def check_memory(model: Translator, option: str) -> bool:
 
     UserError: it has none; the message names the ``option`` that needs one.
     """
-    source = torch.tensor([[EOS]], device=model.source_embedding.weight.device)
-    tensors = list(tensors_of(model.decoder.memory(model.decoder.start(*model.encode(source, torch.tensor([1]))))))
+    source = torch.tensor([[EOS] * POSITIONS], device=model.source_embedding.weight.device)
+    start = model.decoder.start(*model.encode(source, torch.tensor([POSITIONS])))
+    tensors = list(tensors_of(model.decoder.memory(start)))
     if model.attention is None or not tensors:
         name = "no attention" if model.attention is None else f"{type(model.attention).__name__}, without a memory"
         raise UserError(
             f"{option}: this run has {name}: name a run whose attention carries a memory from step to step, such as "
             "attention=gru_att"
         )
-    return any(tensor.dim() == 3 for tensor in tensors)
+    return any(is_by_position(tensor, POSITIONS) for tensor in tensors)
 
 
 def cycles(valid: Tensor) -> Tensor:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from unrolled.models.attention import Attention, Nested
+from unrolled.models.state import is_by_position, tensors_of
 from unrolled.models.translator import Translator
 
 
@@ -42,8 +43,9 @@ def attended(
         for projected in decoder.project(embeddings).unbind(1):
             _, alpha, state = decoder.advance(projected, state)
             weights.append(alpha)
-            norms.append(position_norms(decoder.memory(state)))
-            memories.append(position_memory(decoder.memory(state)) if inside else None)
+            memory, positions = decoder.memory(state), alpha.shape[1]
+            norms.append(position_norms(memory, positions))
+            memories.append(position_memory(memory, positions) if inside else None)
     names = gates[0] if gates else {}
     return Attended(
         torch.stack(weights, dim=1),
@@ -58,18 +60,18 @@ def _stacked(steps: list[Tensor | None]) -> Tensor | None:
     return torch.stack(known, dim=1) if known else None
 
 
-def position_norms(memory: tuple[Any, ...]) -> Tensor | None:
+def position_norms(memory: tuple[Any, ...], positions: int) -> Tensor | None:
     """The L2 norm ``(B, S)`` of `position_memory`."""
-    by_position = position_memory(memory)
+    by_position = position_memory(memory, positions)
     return None if by_position is None else torch.linalg.vector_norm(by_position, dim=-1)
 
 
-def position_memory(memory: tuple[Any, ...]) -> Tensor | None:
+def position_memory(memory: tuple[Any, ...], positions: int) -> Tensor | None:
     """The memory ``(B, S, X)`` of each source position, float32; None if ``memory`` has nothing per position.
 
-    A tensor with a position dimension is ``(B, S, X)``; gru_att_pooled's pool ``(B, X)`` belongs to no position.
+    That is what `is_by_position`; gru_att_pooled's pool ``(B, X)``, for one, is not.
     """
-    by_position = [tensor for tensor in memory if tensor.dim() == 3]
+    by_position = [tensor for tensor in tensors_of(memory) if is_by_position(tensor, positions)]
     return torch.cat(by_position, dim=-1).float() if by_position else None
 
 

@@ -7,7 +7,8 @@ Letters: B sentences, N hypotheses of them, S source length, Q query size, C ann
 * ``step(query (N, Q), prepared, state) -> context (N, C), weights (N, S), state``: padding gets weight exactly 0.
 
 ``prepared`` and ``state`` are nested tuples of tensors whose first dimension is B and N. N = B, or in search N = B K, K
-hypotheses of each sentence, one sentence after the other: no tensor of a sentence is repeated for its hypotheses.
+hypotheses of each sentence, one sentence after the other: no tensor of a sentence is repeated for its hypotheses. A
+tensor ``(N, S, X)`` of the state is shown and probed as the memory of the source positions (`models/attended.py`).
 In the equations s is the query, h_j an annotation, i counts target steps and j source positions.
 """
 

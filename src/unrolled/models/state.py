@@ -27,3 +27,8 @@ def tensors_of(state: Any) -> Iterator[Tensor]:
     elif isinstance(state, tuple):
         for inner in state:
             yield from tensors_of(inner)
+
+
+def is_by_position(tensor: Tensor, positions: int) -> bool:
+    """Whether a tensor of a state is ``(N, S, X)``, X numbers for each of S ``positions`` of the source."""
+    return tensor.dim() == 3 and tensor.shape[1] == positions

@@ -29,6 +29,7 @@ from unrolled.training.callbacks.pruning import Pruned
 from unrolled.training.callbacks.saving import ending_signal
 from unrolled.training.callbacks.speed import Speed
 from unrolled.training.callbacks.unigram_level import UnigramLevel
+from unrolled.training.callbacks.validation_in_checkpoint import ValidationInCheckpoint
 from unrolled.training.collector import wake
 from unrolled.training.loggers.media import log_parameters
 from unrolled.training.loggers.wandb import finish
@@ -85,12 +86,13 @@ def run(
         with _told_of_options():
             trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
         beginning.pass_by(trainer)  # nothing was left to train
-        if trainer.global_step == before and _stopped_early(trainer):
+        if trainer.is_global_zero and trainer.global_step == before and _stopped_early(trainer):
             log.warning("nothing was left to train: early stopping had ended this run before")
+        _warn_of_updates_without_validation(trainer)
         results |= _training_facts(module, trainer)
         log_parameters(trainer.loggers, results["parameters"])  # counted n-grams are known only now
         results |= _test(module, data, trainer, folder)
-        if results.get("left_unigram_level") is False:
+        if trainer.is_global_zero and results.get("left_unigram_level") is False:
             log.warning("%s", STILL_AT_UNIGRAM_LEVEL.format(**results))
         outcome = "completed"
     except Diverged as problem:
@@ -159,6 +161,20 @@ def _fit_validations(trainer: lightning.Trainer, data: DataModule) -> None:
     halved = trainer.accumulate_grad_batches > 1 and trainer.check_val_every_n_epoch is not None
     if halved and isinstance(every, int):
         trainer.val_check_interval = min(every, len(data.train_dataloader()) // trainer.world_size)
+
+
+def _warn_of_updates_without_validation(trainer: lightning.Trainer) -> None:
+    """The best weights are those of a validation: what came after the last one is lost."""
+    validated = [it.validated for it in trainer.callbacks if isinstance(it, ValidationInCheckpoint)]  # type: ignore[attr-defined]
+    later = trainer.global_step - max(validated, default=0)
+    checkpoint: Any = trainer.checkpoint_callback
+    if trainer.is_global_zero and later and checkpoint.best_model_path:
+        log.warning(
+            "the last %d of %d updates came after the last validation, and no result includes them: train whole epochs "
+            "(trainer.max_epochs), or validate more often (trainer.val_check_interval)",
+            later,
+            trainer.global_step,
+        )
 
 
 def _stopped_early(trainer: lightning.Trainer) -> bool:

@@ -34,7 +34,10 @@ class Speed(Callback):
         self.seconds, self.cpu_seconds = state_dict["seconds"], state_dict.get("cpu_seconds", math.nan)
 
     def tokens_per_second(self, module: Any, ranks: int) -> float | None:
-        """Target words of all ranks over the seconds of training; None before the first batch."""
+        """Target words of all ranks, as if each had had as many as this one, over the seconds of training.
+
+        None before the first batch.
+        """
         return module.target_tokens * ranks / self.seconds if self.seconds > 0 else None
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:

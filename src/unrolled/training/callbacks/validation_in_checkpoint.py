@@ -7,7 +7,25 @@ from lightning.pytorch.callbacks import Callback
 
 
 class ValidationInCheckpoint(Callback):
-    """Adds the figures of the last validation to each checkpoint, so that the best one includes its own."""
+    """Adds the figures of the last validation to each checkpoint, so that the best one includes its own.
+
+    ``validated``: the number of updates before that validation.
+    """
+
+    def __init__(self) -> None:
+        self.validated = 0
+
+    def state_dict(self) -> dict[str, Any]:
+        """For a resumed training."""
+        return {"validated": self.validated}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Continue."""
+        self.validated = state_dict["validated"]
+
+    def on_validation_end(self, trainer: lightning.Trainer, module: Any) -> None:
+        """Note when it was."""
+        self.validated = trainer.global_step
 
     def on_save_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
         """``checkpoint["metrics"]``: val/* as plain numbers; ``checkpoint["translations"]``: a translator's lines."""
