@@ -20,7 +20,7 @@ def test_a_search_that_does_not_draw_is_refused(language_model, tmp_path):
 def test_options_of_sentence_pairs_are_refused(language_model, tmp_path):
     done = call_script("sample.py", f"run={language_model}", "search.max_length_ratio=1", cwd=tmp_path)
     assert (done.status, done.stdout) == (2, "")
-    assert "search.max_length_ratio=1: there is no source sentence" in done.stderr
+    assert "search.max_length_ratio=1: nothing is translated, and max_length=... is the limit; omit it" in done.stderr
 
 
 def test_several_models_are_sampled_from_as_a_mixture(language_model, tmp_path):

@@ -21,7 +21,7 @@ from unrolled.configuration.command import command
 @command("sample")
 def main(config: DictConfig) -> None:
     of_pairs = ["search.max_length_ratio", "search.max_length_extra"]
-    check_unused(of_pairs, "there is no source sentence to be longer than: give max_length=...")
+    check_unused(of_pairs, "nothing is translated, and max_length=... is the limit")
     for sentence in LanguageModelRun(config).samples(config):
         sys.stdout.write(f"{sentence}\n")
         sys.stdout.flush()

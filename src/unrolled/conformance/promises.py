@@ -52,8 +52,8 @@ PROMISES: tuple[Promise, ...] = (
 )
 
 
-LIBRARIES = {"site-packages", "dist-packages", "unrolled"}
-"""Folders of files that are not the user's."""
+LIBRARIES = {"site-packages", "dist-packages"}
+OURS = Path(__file__).parents[1]
 
 
 class Outcome(NamedTuple):
@@ -93,5 +93,6 @@ def outcomes(subject: Subject, promises: Iterable[Promise] = PROMISES) -> Iterab
 def _place(problem: Exception) -> traceback.FrameSummary:
     """The innermost line that is not in a library or in this project; if all are, the innermost."""
     frames = traceback.extract_tb(problem.__traceback__)
-    theirs = [frame for frame in frames if not LIBRARIES.intersection(Path(frame.filename).parts)]
+    paths = [(frame, Path(frame.filename)) for frame in frames]
+    theirs = [frame for frame, path in paths if not (LIBRARIES & {*path.parts} or path.is_relative_to(OURS))]
     return theirs[-1] if theirs else frames[-1]

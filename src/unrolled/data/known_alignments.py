@@ -83,11 +83,8 @@ class KnownAlignments:
         assert known is not None
         text = self._digest(files.source) + self._digest(files.target)
         used = [f"share {self._share}"] if split == "train" and self._share < 1 else []
-        return (
-            self._cache
-            / "links"
-            / kept.name_in_cache(text, sha256(known[0]), str(known[1]), source.sha256, target.sha256, *used)
-        )
+        sides = source.sha256, target.sha256
+        return self._cache / "links" / kept.name_in_cache(text, sha256(known[0]), str(known[1]), *sides, *used)
 
     def _align(self, source: Tokenizer, target: Tokenizer) -> None:
         files, known = self._files["train"], self._file("train", source, target)

@@ -69,7 +69,7 @@ def position_norms(memory: tuple[Any, ...], positions: int) -> Tensor | None:
 def position_memory(memory: tuple[Any, ...], positions: int) -> Tensor | None:
     """The memory ``(B, S, X)`` of each source position, float32; None if ``memory`` has nothing per position.
 
-    That is what `is_by_position`; gru_att_pooled's pool ``(B, X)``, for one, is not.
+    These are the tensors that `is_by_position` accepts; gru_att_pooled's pool ``(B, X)`` belongs to no position.
     """
     by_position = [tensor for tensor in tensors_of(memory) if is_by_position(tensor, positions)]
     return torch.cat(by_position, dim=-1).float() if by_position else None
