@@ -66,7 +66,7 @@ def test_what_comes_out_symmetrised_is_what_comes_of_its_two_directions(text):
         (["source=source", "target=none"], "none: there is no such file"),
         (["source=source", "target=short"], "source has 15 lines and short has 1: line i of one belongs"),
         (["source=empty", "target=empty"], "empty: the file is empty"),
-        (["forward=links", "backward=two"], "links has 1 lines and two has 2"),
+        (["forward=links", "backward=two"], "links has 1 line and two has 2"),
         (["forward=links", "backward=source"], "source:1: 'the' is no link"),
         (["source=source", "target=target", "symmetrization=grow-diag-final"], "did you mean grow_diag_final_and?"),
         (["forward=links", "backward=links", "symmetrization=both"], "symmetrization=both is unknown; give one of"),
