@@ -113,6 +113,8 @@ def test_models_are_interpolated_and_an_arpa_file_comes_back(language_model, cou
     assert again.score("A B").log_probability == pytest.approx(counted.score("A B").log_probability, rel=1e-4)
     with pytest.raises(unrolled.UserError, match="this folder already holds a run"):
         unrolled.import_arpa(tmp_path / "lm.arpa", to=tmp_path / "imported")
+    with pytest.raises(unrolled.UserError, match="is a folder: name a file in it"):
+        counted.save_arpa(tmp_path)
     with pytest.raises(unrolled.UserError, match="is not an n-gram model"):
         language_model.save_arpa(tmp_path / "no.arpa")
 

@@ -137,6 +137,7 @@ MISTAKES = [
     (["model/estimator=katzz"], "did you mean katz"),
     (["model/estimator=katz", "model.estimator.most=1"], "most=1"),
     (["model.estimator.discounts=[1,2]"], "three numbers"),
+    (["model.estimator.discounts=[true,1,1]"], "three numbers"),
 ]
 
 
