@@ -115,3 +115,8 @@ def test_a_text_and_a_run_folder_are_named_with_the_option_that_they_are_for(tmp
 def test_a_value_that_cannot_be_read_is_to_be_quoted():
     said = """data.root=a("b: the value cannot be read; if it is text, quote it twice: 'data.root="a(\\"b"'"""
     assert unreadable('data.root=a("b') == said
+
+
+def test_a_group_has_a_slash_and_an_option_a_dot():
+    said = "search/length_normalization.power=0.5: only choices have a /: write search.length_normalization.power=0.5"
+    assert unreadable("search/length_normalization.power=0.5") == said

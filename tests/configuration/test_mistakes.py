@@ -35,7 +35,9 @@ NOWHERE = {"_target_": "no.such.Class"}
 def test_a_class_that_is_not_there_is_named_with_its_place_as_far_as_there_is_one(build, config, place):
     with pytest.raises(InstantiationException) as problem:
         build(OmegaConf.create(config))
-    assert users_mistake(problem.value) == f"{place}_target_: no.such.Class: name a class that can be imported"
+    assert users_mistake(problem.value) == (
+        f"{place}_target_: no.such.Class: there is no module no: install its package, or add its folder to PYTHONPATH"
+    )
 
 
 def test_what_the_system_refuses_is_said_with_the_file_and_what_we_broke_is_not():

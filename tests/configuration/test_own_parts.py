@@ -52,7 +52,12 @@ FILES = {
     "no_defaults": ("defaults: bahdanau\n", "no_defaults.yaml: defaults: this must be a list, such as [bahdanau]"),
     "no_default": ("defaults: [nope]\n", "attention/no_default.yaml: defaults: there is no attention/nope"),
     "elsewhere": (f"# @package _global_\n{MINE}", "attention=elsewhere: its options are not in attention: remove"),
-    "no_such": (MINE.replace("Mine", "Mime"), "attention._target_: own_parts_here.Mime: name a class that can be"),
+    "no_such": (MINE.replace("Mine", "Mime"), "own_parts_here has no Mime; did you mean Mine?"),
+    "no_module": (MINE.replace("own_parts_here", "elsewhere"), "there is no module elsewhere: install its package, or"),
+    "no_callable": (
+        MINE.replace("own_parts_here.Mine", "sys.path"),
+        "name a class or a function: this is of type",
+    ),
 }
 
 
@@ -88,7 +93,10 @@ def test_a_mistake_in_a_choice_of_ones_own(name, own):
             "+callbacks.mine._target_=own_parts_here.Another",
             "callbacks.mine: own_parts_here.Another is not a",
         ),
-        ("+logger.mine._target_=own_parts_here.Nope", "logger.mine._target_: own_parts_here.Nope: name a class that"),
+        (
+            "+logger.mine._target_=own_parts_here.Nope",
+            "logger.mine._target_: own_parts_here.Nope: own_parts",
+        ),
         ("~optimizer._partial_", "optimizer: its configuration must contain the line _partial_: true"),
     ],
 )

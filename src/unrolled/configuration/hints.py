@@ -177,6 +177,8 @@ def no_such_option(name: str, node: DictConfig) -> str:
     word, config = name.rpartition(".")[2], node._get_root()
     assert isinstance(config, DictConfig)
     known = [str(key) for key in node if key != "hydra"]
+    if (dotted := name.replace("/", ".")) != name and dotted in names_of(config):
+        return f"{name}: only choices have a /: write {dotted}=..."
     return f"{name}: there is no such option{meant(name, config) or nearest(word, known)}"
 
 
@@ -185,6 +187,8 @@ def unreadable(override: str) -> str:
     name, _, value = override.partition("=")
     if " " in name or value.startswith(" "):
         return f"{override}: write options without spaces: {name.strip()}={value.strip()}"
+    if "/" in name and "." in name.rpartition("/")[2]:
+        return f"{override}: only choices have a /: write {name.replace('/', '.')}={value}"
     if value.startswith(("[", "{")):
         form = "[1,2]" if value.startswith("[") else "{name: 1}"
         return f"{override}: this cannot be read; lists and groups are written '{name}={form}', in quotes"

@@ -23,7 +23,7 @@ from unrolled.errors import UserError, nearest
 # errors of the system, each with the file that it is about
 NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR}
 NOT_OURS |= {errno.ENOENT, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP, errno.ENXIO}
-NO_CLASS = r"(?s)(?:Error locating target|Expected a callable target, got) '([^']*)'(?:.*full_key: (\S+))?"
+NO_CLASS = r"(?s)(?:Error locating target '([^']*)'|Expected a callable target.* of type '(\w+)')(?:.*full_key: (\S+))?"
 CHOICE = re.compile(r"[\w/]+=[\w/]+")
 NAMED = "a choice is a name, such as model=cgru; omit it for the default"
 NO_NAME = "Config group override must be a string or a list"
@@ -47,7 +47,10 @@ def users_mistake(problem: BaseException) -> str | None:
     if line := _own_mistake(problem):
         return line
     if isinstance(problem, InstantiationException) and (match := re.match(NO_CLASS, str(problem))):
-        return f"{f'{match[2]}.' if match[2] else ''}_target_: {match[1]}: name a class that can be imported"
+        from unrolled.configuration.own_parts import no_such_class  # which imports what few commands need
+
+        said = f"name a class or a function: this is of type {match[2]}" if match[2] else no_such_class(match[1])
+        return f"{f'{match[3]}.' if match[3] else ''}_target_: {said}"
     if isinstance(problem, ValueError) and str(problem).startswith(NO_NAME):
         return f"{' '.join(not_named(sys.argv[1:]))}: {NAMED}"
     if isinstance(problem, ValueError) and str(problem).startswith(ONE_OF):

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from pkgutil import iter_modules
 from traceback import walk_tb
 
 import yaml
@@ -14,6 +15,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError
 
 from unrolled.configuration.conf import CONF, further
+from unrolled.errors import closest
 
 NOT_LOCATED = r"(?s)Error locating target '([^']*)'(?:.*full_key: (\S+))?"
 REFUSED = r"(?s)Target '([^']*)' is blocklisted(?:.*full_key: (\S+))?"
@@ -88,6 +90,23 @@ def _not_imported(problem: InstantiationException, target: str, where: str) -> s
     place = f"{frames[-1][0].f_code.co_filename}:{frames[-1][1]}: " if frames else ""
     ours = "" if place.startswith("<frozen") else place
     return f"{where}_target_: {target}: {module} cannot be imported: {ours}{type(cause).__name__}: {cause}"
+
+
+def no_such_class(target: str) -> str:
+    """What is missing for the class of a dotted name, which Hydra tried to import before."""
+    first, *rest = target.split(".")
+    if not rest or not all(part.isidentifier() for part in target.split(".")):
+        return f"{target}: name a class that can be imported, as package.module.Class"
+    if first not in sys.modules:
+        return f"{target}: there is no module {first}: install its package, or add its folder to PYTHONPATH"
+    module = first
+    while f"{module}.{rest[0]}" in sys.modules:
+        module = f"{module}.{rest.pop(0)}"
+    there = sys.modules[module]
+    offered = [name for name, value in vars(there).items() if callable(value)]
+    offered += [name for _, name, _ in iter_modules(getattr(there, "__path__", ()))]
+    close = closest(rest[0], offered)
+    return f"{target}: {module} has no {rest[0]}" + (f"; did you mean {close}?" if close else "")
 
 
 CALLERS = ("hydra.", "unrolled.models.translator", "unrolled.conformance.subject")

@@ -1,6 +1,7 @@
 """metrics.csv: every row once, new columns whenever they come, and cut to where a checkpoint was written."""
 
 import csv
+import sys
 from unittest.mock import Mock
 
 import pytest
@@ -72,6 +73,38 @@ def test_ctrl_c_while_columns_are_added_leaves_a_file_that_can_be_continued(writ
     writer.save()  # as Lightning does when a training ends
     assert [len(row) for row in read(tmp_path)] == [2, 2]
     CurvesWriter(str(tmp_path)).resume(mark)
+
+
+@pytest.mark.parametrize("row", [{"train/loss": 2.5}, {"val/loss": 2.5}], ids=["the same columns", "one more"])
+def test_ctrl_c_just_after_rows_were_written_does_not_write_them_twice(writer, tmp_path, row):
+    log(writer, (1, {"train/loss": 3.0}))
+    writer.log_metrics(row, 2)
+    written = (tmp_path / "metrics.csv").stat().st_size
+
+    def interrupt(frame, event, argument):  # at the first line that Python runs after the file has grown
+        if event == "line" and (tmp_path / "metrics.csv").stat().st_size > written:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return interrupt
+
+    sys.settrace(interrupt)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            writer.save()
+    finally:
+        sys.settrace(None)
+    writer.save()
+    assert [row["step"] for row in read(tmp_path)] == ["1", "2"]
+
+
+def test_curves_that_someone_removed_or_cut_are_continued(writer, tmp_path):
+    log(writer, (1, {"train/loss": 3.0}))
+    (tmp_path / "metrics.csv").unlink()
+    log(writer, (2, {"train/loss": 2.0}))
+    assert read(tmp_path) == [{"step": "2", "train/loss": "2.0"}]
+    (tmp_path / "metrics.csv").write_text("step,train/loss\n")
+    log(writer, (3, {"train/loss": 1.0}))
+    assert read(tmp_path) == [{"step": "3", "train/loss": "1.0"}]
 
 
 def test_a_row_that_was_cut_short_after_the_checkpoint_does_not_matter(writer, tmp_path):

@@ -3,6 +3,7 @@
 import csv
 import io
 from itertools import islice
+from os import SEEK_END
 from pathlib import Path
 from typing import Any
 
@@ -22,23 +23,29 @@ class CurvesWriter(ExperimentWriter):
     def __init__(self, log_dir: str) -> None:
         super().__init__(log_dir)
         self._rows = 0
+        self._end = 0  # the bytes that hold them and the header
         self._header: list[str] = []
 
     def _check_log_dir_exists(self) -> None:
         """Do nothing: the run folder is never empty, and its files are kept."""
 
     def save(self) -> None:
-        """Write what was logged since the last call. Ctrl-C may end it anywhere, and then it is called once more."""
+        """Write what was logged since the last call. Ctrl-C may end it anywhere: once more, it writes the same rows."""
         if not self.metrics:
             return
         self._record_new_keys()
-        if self.metrics_keys == self._header:
-            with Path(self.metrics_file_path).open("a", newline="", encoding="utf-8") as file:
-                csv.DictWriter(file, fieldnames=self.metrics_keys).writerows(self.metrics)
+        path = Path(self.metrics_file_path)
+        if self.metrics_keys == self._header and path.exists():
+            text = io.StringIO(newline="")
+            csv.DictWriter(text, fieldnames=self.metrics_keys).writerows(self.metrics)
+            with path.open("r+b") as file:
+                file.truncate(min(self._end, file.seek(0, SEEK_END)))
+                file.seek(0, SEEK_END)
+                file.write(text.getvalue().encode())
+                end = file.tell()
         else:
-            self._rewrite(self._read(self._rows) if self._rows else [])
-        self._rows += len(self.metrics)
-        self.metrics = []
+            end = self._rewrite([*(self._read(self._rows) if self._rows and path.exists() else []), *self.metrics])
+        self._end, self._rows, self.metrics = end, self._rows + len(self.metrics), []
 
     def mark(self) -> dict[str, Any]:
         """Write what was logged, and return how much the file holds, for `resume`."""
@@ -51,9 +58,7 @@ class CurvesWriter(ExperimentWriter):
         """Truncate the file to what it was at ``mark``, and append from there. Returns the rows that remain."""
         rows = self._read(mark["rows"]) if Path(self.metrics_file_path).exists() else []
         self.metrics_keys, self._rows = list(mark["columns"]), len(rows)
-        logged, self.metrics = self.metrics, []
-        self._rewrite(rows)
-        self.metrics = logged
+        self._end = self._rewrite(rows)
         return rows
 
     def _read(self, count: int) -> Rows:
@@ -65,15 +70,15 @@ class CurvesWriter(ExperimentWriter):
                 raise ValueError("its rows have not the columns of its first line")
             return rows
 
-    def _rewrite(self, rows: Rows) -> None:
-        """Write the header, ``rows`` with the present columns, and what was logged."""
+    def _rewrite(self, rows: Rows) -> int:
+        """Write the header and ``rows`` with the present columns. Returns how many bytes that was."""
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, fieldnames=self.metrics_keys, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)
-        writer.writerows(self.metrics)
         write_text(Path(self.metrics_file_path), text.getvalue())
         self._header = list(self.metrics_keys)
+        return len(text.getvalue().encode())
 
 
 class Curves(CSVLogger):
