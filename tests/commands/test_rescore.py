@@ -45,3 +45,5 @@ def test_nbest_lists_are_rescored_and_weights_tuned(other_language_model, moved,
     assert (unused.status, "without scorers nothing uses it" in unused.stderr) == (2, True)
     refused = call_script("rescore.py", *common[:2], cwd=tmp_path)
     assert (refused.status, "source=FILE is missing" in refused.stderr) == (2, True)
+    untuned = call_script("rescore.py", *again, "restarts=3", cwd=tmp_path)
+    assert (untuned.status, "only with reference=FILE" in untuned.stderr) == (2, True)

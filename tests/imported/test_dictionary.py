@@ -41,6 +41,8 @@ def test_ids_without_a_word_and_words_that_no_line_yields_get_names_that_are_in_
         ({"a": 2.0}, "whole number"),
         ({"a": {"b": 2}}, "whole number"),
         (["eos", "UNK", "a"], "whole number"),
+        ({}, "none of its words has an id from 2 to 4"),
+        ({"eos": 0, "UNK": 1, "a": 7}, "none of its words has an id from 2 to 4"),
     ],
 )
 def test_other_dictionaries_are_refused(ids, message, tmp_path):

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -37,3 +39,8 @@ def test_unequal_lines_are_refused():
     for counts in ([], [lines(1)]):
         with pytest.raises(ValueError, match="same lines"):
             paired_rates(counts, [lines(1, 0)], [lines(1, 1)], bootstrap=1, randomization=1)
+
+
+def test_without_symbols_there_is_no_rate():
+    scores = paired_rates([lines(1, 0)], [lines(0, 0)], [lines(0, 0)], bootstrap=5, randomization=5)
+    assert math.isnan(scores.score) and math.isnan(scores.baseline) and scores[2:] == (1.0, 1.0)

@@ -53,6 +53,7 @@ def main(config: DictConfig) -> None:
         weights = lists.tune(references, weights, **{name: config[name] for name in OF_TUNING}).weights
         sys.stdout.write("{" + ", ".join(f"{name}: {weight:.6g}" for name, weight in weights.items()) + "}\n")
         return
+    check_unused(["restarts", "seed"], "only with reference=FILE weights are tuned")
     if weights is not None:
         lists = lists.by(weights)
     if weights is not None and config.output == "best":

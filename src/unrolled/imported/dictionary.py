@@ -38,6 +38,8 @@ def read_dictionary(path: Path, size: int) -> list[str]:
     for number, names in ((0, END), (1, UNKNOWN)):
         if words.get(number, names[0]) not in names:
             raise UserError(f"{path}: id {number} is {words[number]!r}, not {names[0]}, as in dl4mt and Theano-Nematus")
+    if not any(FIRST <= number < size for number in words):
+        raise UserError(f"{path}: none of its words has an id from {FIRST} to {size - 1}, as the model's have; {MEND}")
     return [_written(words.get(number, ""), number) for number in range(FIRST, size)]
 
 

@@ -3,6 +3,7 @@
 The tests are those of `significance`, for sums of errors. Letters: D data sets, N lines of one, B samples.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -50,6 +51,8 @@ def paired_rates(
     """
     if not baseline or not all(len({len(a), len(b), len(c)}) == 1 for a, b, c in zip(baseline, system, totals)):
         raise ValueError("both systems and the totals need the same lines of one data set at least")
+    if not all(total.sum() for total in totals):
+        return PairedScores(math.nan, math.nan, 1.0, 1.0)  # as `error_rates` has it: NaN without symbols
     scores = [100 * float(np.mean([e.sum() / t.sum() for e, t in zip(of, totals, strict=True)]))
               for of in (system, baseline)]  # fmt: skip
     differences = [one - other for one, other in zip(system, baseline, strict=True)]
