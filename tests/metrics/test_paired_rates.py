@@ -43,4 +43,6 @@ def test_unequal_lines_are_refused():
 
 def test_without_symbols_there_is_no_rate():
     scores = paired_rates([lines(1, 0)], [lines(0, 0)], [lines(0, 0)], bootstrap=5, randomization=5)
-    assert math.isnan(scores.score) and math.isnan(scores.baseline) and scores[2:] == (1.0, 1.0)
+    assert math.isnan(scores.score)
+    assert math.isnan(scores.baseline)
+    assert scores[2:] == (1.0, 1.0)
