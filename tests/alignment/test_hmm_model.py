@@ -4,21 +4,20 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from unrolled.alignment import hmm_model
-from unrolled.alignment.hmm_model import REACH, UNIFORM, HiddenMarkov
+from unrolled.alignment.hmm_model import UNIFORM, HiddenMarkov
 from unrolled.alignment.word_pairs import number_words
 
-few = settings(max_examples=20)
 words = st.lists(st.sampled_from("abc"), min_size=1, max_size=4).map(" ".join)
 
 
 def random_model(text, seed, p0):
     draw = np.random.default_rng(seed)
     theta, null = draw.random(len(text.source)) + 0.01, draw.random(text.target_words) + 0.01
-    return HiddenMarkov(theta, null, draw.random(2 * REACH + 1) + 0.01, p0)
+    return HiddenMarkov(theta, null, draw.random(2 * hmm_model.REACH + 1) + 0.01, p0)
 
 
 def weighed(pairs, target, model):
@@ -30,20 +29,28 @@ def weighed(pairs, target, model):
             if j == 0:
                 p *= model.p0 * model.null[target[i]]
                 continue
-            jumps = [model.jumps[min(max(other - before, -REACH), REACH) + REACH] for other in range(1, n + 1)]
+            reach = len(model.jumps) // 2
+            jumps = [model.jumps[min(max(other - before, -reach), reach) + reach] for other in range(1, n + 1)]
             share = (1 - UNIFORM) * jumps[j - 1] / sum(jumps) + UNIFORM / n
             p *= (1 - model.p0) * share * model.theta[pairs[j - 1, i]]
             before = j
         yield p, a
 
 
-@few
+@pytest.fixture(params=[1, 60])
+def reach(request, monkeypatch):
+    """The reach of jumps, also one that most sentences are longer than."""
+    monkeypatch.setattr(hmm_model, "REACH", request.param)
+    return request.param
+
+
+@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(sources=st.lists(words, min_size=1, max_size=3), data=st.data())
-def test_expected_counts_are_those_of_all_alignments(sources, data):
+def test_expected_counts_are_those_of_all_alignments(reach, sources, data):
     targets = data.draw(st.lists(words, min_size=len(sources), max_size=len(sources)))
     text = number_words(sources, targets)
     model = random_model(text, data.draw(st.integers(0, 99)), data.draw(st.sampled_from([0.0, 0.1, 0.6])))
-    theta, null, jumps = np.zeros(len(model.theta)), np.zeros(len(model.null)), np.zeros(2 * REACH + 1)
+    theta, null, jumps = np.zeros(len(model.theta)), np.zeros(len(model.null)), np.zeros(2 * reach + 1)
     log_likelihood, best = 0.0, {}
     for block in text.blocks:
         for line, target, pairs in zip(block.lines, block.target, block.pairs, strict=True):
@@ -57,7 +64,9 @@ def test_expected_counts_are_those_of_all_alignments(sources, data):
                     q[j, i] += p / total
                     if j:
                         theta[pairs[j - 1, i]] += p / total
-                        jumps[j - before + REACH] += p / total
+                        place = min(max(j - before, -reach), reach)
+                        alike = [max(min(other - before, reach), -reach) == place for other in range(1, len(q))]
+                        jumps[place + reach] += p / total / sum(alike)
                         before = j
                     else:
                         null[target[i]] += p / total
@@ -86,10 +95,28 @@ def test_halves_that_change_places_are_found_and_the_likelihood_rises():
         likelihoods.append(expected.log_likelihood)
         model = hmm_model.maximization(text, model, expected, alpha=None)
     assert np.diff(likelihoods).min() > -1e-6
-    assert model.jumps.argmax() == REACH + 1
+    assert model.jumps.argmax() == hmm_model.REACH + 1
     found = [links.tolist() for links in hmm_model.best_links(text, model)]
     right = sum(one == other for links in found for one, other in zip(links, [*range(6, 12), *range(6)], strict=True))
     assert right / (100 * 12) > 0.95
+
+
+def test_jumps_beyond_the_reach_do_not_drown_the_near_ones():
+    """A hundred types of words, twice in each sentence of 200: only its neighbours tell which of the two is meant."""
+    draw = np.random.default_rng(1)
+    halves = [[draw.integers(100, size=100), draw.integers(100, size=100)] for _ in range(30)]
+    sources = [" ".join(f"s{word}" for word in [*first, *second]) for first, second in halves]
+    targets = [" ".join(f"t{word}" for word in [*second, *first]) for first, second in halves]
+    text = number_words(sources, targets)
+    theta, null = np.full(len(text.source), 1 / text.target_words), np.full(text.target_words, 1 / text.target_words)
+    model = hmm_model.start(theta, null, p0=0.01)
+    for _ in range(10):
+        model = hmm_model.maximization(text, model, hmm_model.expectation(text, model), alpha=None)
+    assert model.jumps.argmax() == hmm_model.REACH + 1
+    found = [links.tolist() for links in hmm_model.best_links(text, model)]
+    gold = [*range(100, 200), *range(100)]
+    right = sum(one == other for links in found for one, other in zip(links, gold, strict=True))
+    assert right / (30 * 200) > 0.95
 
 
 def test_long_sentences_do_not_underflow():
@@ -102,7 +129,7 @@ def test_long_sentences_do_not_underflow():
 
 def test_an_impossible_word_breaks_nothing():
     text = number_words(["a b"], ["x y"])
-    model = HiddenMarkov(np.zeros(len(text.source)), np.zeros(text.target_words), np.ones(2 * REACH + 1), 0.1)
+    model = HiddenMarkov(np.zeros(len(text.source)), np.zeros(text.target_words), np.ones(2 * hmm_model.REACH + 1), 0.1)
     expected = hmm_model.expectation(text, model)
     assert np.isfinite(expected.log_likelihood)
     assert not expected.theta.any()

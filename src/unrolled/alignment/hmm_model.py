@@ -21,7 +21,7 @@ from unrolled.alignment.ibm_model import Numbers, translations
 from unrolled.alignment.word_pairs import SameLengths, WordPairs
 
 REACH = 60
-"""Source words; further jumps are counted together."""
+"""Source words; further jumps are counted together, and each of the positions that are so far gets an equal part."""
 UNIFORM = 0.2
 """κ: the share of jumps to any position."""
 
@@ -44,7 +44,10 @@ class HiddenMarkov:
 
 @dataclass(frozen=True)
 class JumpExpectation:
-    """Expected counts: theta (W), null (V) of links, jumps (2 REACH + 1). log_likelihood: Σ log p(e | f), in nats."""
+    """Expected counts: theta (W), null (V) of links, jumps (2 REACH + 1). log_likelihood: Σ log p(e | f), in nats.
+
+    Jumps of ±REACH or more are counted for one of the positions that a word could so jump to: s(±REACH) is its weight.
+    """
 
     theta: Numbers
     null: Numbers
@@ -65,7 +68,8 @@ def expectation(text: WordPairs, model: HiddenMarkov) -> JumpExpectation:
         link, no_link, pairs, total = posteriors(block, model)
         np.add.at(theta, block.pairs.ravel(), link.ravel())
         np.add.at(null, block.target.ravel(), no_link.ravel())
-        np.add.at(jumps, _places(block.pairs.shape[1]).ravel(), pairs.ravel())
+        places = _places(block.pairs.shape[1])
+        np.add.at(jumps, places.ravel(), (pairs / _as_far(places)).ravel())
         log_likelihood += total
     return JumpExpectation(theta, null, jumps, log_likelihood)
 
@@ -132,3 +136,10 @@ def _places(n: int) -> Numbers:
     jump = np.arange(1, n + 1) - np.arange(n + 1)[:, None]
     places: Numbers = jump.clip(-REACH, REACH) + REACH
     return places
+
+
+def _as_far(places: Numbers) -> Numbers:
+    """How many jumps from the same j' share each of the ``places``: 1 but at both ends."""
+    ends = [(places == end, (places == end).sum(axis=1, keepdims=True)) for end in (0, 2 * REACH)]
+    shared: Numbers = np.select([there for there, _ in ends], [count for _, count in ends], 1)
+    return shared
