@@ -1,35 +1,84 @@
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from unrolled.alignment.pieces import piece_links, word_index, word_weights
+from unrolled.alignment.pieces import piece_links, word_weights, words_of_ids, words_of_line
+from unrolled.metrics.attention_counts import AttentionCounts
+from unrolled.text.characters import CharacterTokenizer
+from unrolled.text.subwords import Codes, SubwordTokenizer
+from unrolled.text.tokenizer import WordTokenizer, train_sentencepiece
+from unrolled.text.tokens import BOS, EOS, PAD, UNK, split_words
 
 
-def test_word_index_follows_the_marks():
-    assert word_index(["▁the", "▁c", "at", "s", "</s>"]) == [0, 1, 1, 1, -1]
-    assert word_index(["<s>", "▁", "the", "▁", "cat", "<pad>"]) == [-1, 0, 0, 1, 1, -1]
-    assert word_index(["▁of▁the", "▁cat"]) == [0, 2]
-    assert word_index(["▁", "<unk>", "x", "▁y"]) == [0, 0, 0, 1]
-    assert word_index(["▁a", "▁", "▁b", "▁", "</s>"]) == [0, 1, 1, -1, -1]
-    assert word_index(["a▁", "b"]) == [0, 1]
-    assert word_index([]) == []
+@pytest.mark.parametrize(
+    ("tokenizer", "text", "words"),
+    [
+        (CharacterTokenizer(["a", "b", " "]), "abba", [0, 0, 0, 0]),
+        (CharacterTokenizer(["a", "b", " "]), "ab a", [0, 0, 1, 1]),
+        (WordTokenizer(["▁He", "llo", "▁x"]), "▁He llo ▁x", [0, 1, 2]),
+        (SubwordTokenizer(["lo@@", "w"], Codes(["#version: 0.2", "l o"])), "low low", [0, 0, 1, 1]),
+    ],
+    ids=["one word", "two words", "words with marks", "pieces"],
+)
+def test_ids_belong_to_the_words_of_their_text(tokenizer, text, words):
+    (ids,) = tokenizer.encode([text])
+    assert tokenizer.words_of_pieces(text) == words
+    assert words_of_ids(tokenizer, ids) == words
 
 
-def test_without_marks_every_piece_is_a_word():
-    assert word_index(["the", "cats", "</s>"]) == [0, 1, -1]
+def test_ids_that_the_text_is_not_cut_into_belong_to_the_words_that_they_write():
+    tokenizer = SubwordTokenizer(["lo@@", "w", "l@@", "o@@"], Codes(["#version: 0.2", "l o"]))
+    assert words_of_ids(tokenizer, [6, 7, 5, 4, 5]) == [0, 0, 0, 1, 1]
+    assert words_of_ids(tokenizer, [5, UNK, 5]) == [0, 1, 2]
 
 
-@given(st.lists(st.text(alphabet="abc", min_size=1, max_size=5), min_size=1), st.randoms(use_true_random=False))
-def test_every_word_has_its_pieces_however_it_is_cut(words, random):
-    text = "".join("▁" + word for word in words)
-    cuts = sorted(random.sample(range(1, len(text)), random.randrange(len(text))))
-    pieces = [text[a:b] for a, b in zip([0, *cuts], [*cuts, len(text)])]
-    index = word_index([*pieces, "</s>"])
-    assert index.pop() == -1
-    place = 0
-    for piece, number in zip(pieces, index):
-        assert number == text[: place + 1].count("▁") - 1 or piece.endswith("▁")
-        place += len(piece)
+@pytest.fixture(scope="module")
+def sentencepiece():
+    return train_sentencepiece(["aa bb cc dd", "bb cc aa dd", "dd aa ab"] * 30, kind="unigram", size=12)
+
+
+def test_an_unknown_piece_of_sentencepiece_is_a_word_of_its_own_as_it_is_printed(sentencepiece):
+    known = sentencepiece.encode(["aa bb cc dd"])[0]
+    for place in range(len(known) + 1):
+        ids = [*known[:place], UNK, *known[place:]]
+        words = words_of_ids(sentencepiece, ids)
+        printed = split_words(sentencepiece.decode(ids))
+        assert printed[words[place]] == "⁇"
+        assert words == sorted(words)
+        assert {*words} == {*range(len(printed))}
+    assert words_of_ids(sentencepiece, [UNK]) == [0]
+    assert words_of_ids(sentencepiece, []) == []
+    assert words_of_ids(sentencepiece, [BOS, *known, EOS, PAD]) == [
+        -1, *sentencepiece.words_of_pieces("aa bb cc dd"), -1, -1
+    ]  # fmt: skip
+
+
+@given(data=st.data())
+def test_words_of_any_ids_are_those_that_are_printed(sentencepiece, data):
+    ids = data.draw(st.lists(st.integers(UNK, sentencepiece.size - 1), max_size=12))
+    printed, words = split_words(sentencepiece.decode(ids)), words_of_ids(sentencepiece, ids)
+    for number, word in enumerate(printed):
+        pieces = [piece.strip("▁") for piece, of in zip(sentencepiece.pieces(ids), words, strict=True) if of == number]
+        assert "".join(pieces).replace("<unk>", "⁇") == word
+
+
+def test_a_mark_is_part_of_its_letter():
+    tokenizer = CharacterTokenizer(["e", "\u0301", " "], unit="codepoint")
+    ids = [4, 5, 6, 4, 5]
+    assert tokenizer.decode(ids) == "é é"
+    assert words_of_ids(tokenizer, ids) == [0, 0, 1, 1, 1]
+
+
+def test_what_comes_after_the_last_word_belongs_to_none():
+    tokenizer = CharacterTokenizer(["a", "b", " "])
+    assert words_of_line(tokenizer, "ab a ") == [0, 0, 1, 1, -1]
+    assert words_of_ids(tokenizer, tokenizer.encode(["ab a "])[0]) == [0, 0, 1, 1, -1]
+    counts = AttentionCounts()
+    counts.add(
+        np.eye(4)[[0, 1, 2, 3]], words_of_line(tokenizer, "ab "), words_of_line(tokenizer, "ba "), ({(0, 0)},) * 2
+    )
+    assert (counts.source_words, counts.target_words, counts.figures()["aer"]) == (1, 1, 0)
 
 
 def test_word_weights_are_sums_over_the_source_and_means_over_the_target():

@@ -1,6 +1,6 @@
 import pytest
 
-from unrolled.alignment.pieces import word_index
+from unrolled.alignment.pieces import words_of_ids
 from unrolled.errors import UserError
 from unrolled.inference.columns import Column
 from unrolled.text.subwords import Codes, SubwordTokenizer, is_cut, read_codes
@@ -56,7 +56,7 @@ def test_text_becomes_pieces_and_words_again(tokenizer):
 def test_pieces_are_marked_where_a_word_begins(tokenizer):
     pieces = tokenizer.pieces([6, 4, 7, 8, UNK, 4, EOS])
     assert pieces == ["▁low", "▁low", "e", "r", "▁<unk>", "▁low", "</s>"]
-    assert word_index(pieces) == [0, 1, 1, 1, 2, 3, -1]
+    assert words_of_ids(tokenizer, [6, 4, 7, 8, UNK, 4, EOS]) == [0, 1, 1, 1, 2, 3, -1]
     assert tokenizer.pieces(range(4)) == ["<pad>", "<s>", "</s>", "▁<unk>"]
 
 

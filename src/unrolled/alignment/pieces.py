@@ -1,5 +1,6 @@
 """Between words and the pieces that a tokenizer cuts them into. Letters: S source pieces, T target pieces."""
 
+from bisect import bisect_right
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,28 +8,35 @@ import numpy.typing as npt
 
 from unrolled.alignment.links import Links
 from unrolled.text.tokenizer import Tokenizer
-from unrolled.text.tokens import SPACE
+from unrolled.text.tokens import SILENT, SPACE, WORD, split_words
 
 
-def word_index(pieces: Sequence[str], *, specials: Sequence[str] = ("<s>", "</s>", "<pad>")) -> list[int]:
-    """The number of the word that each piece belongs to; -1 for ``specials``, which belong to none.
+def words_of_line(tokenizer: Tokenizer, line: str) -> list[int]:
+    """The number of the word that each piece of ``line`` belongs to; -1 for what comes after the last word."""
+    count = len(split_words(line))
+    return [number if number < count else -1 for number in tokenizer.words_of_pieces(line)]
 
-    SentencePiece marks where a word begins, including the first; without any mark every piece is a word. A lone mark
-    belongs to the word that it begins, a piece of several words to its first.
+
+def words_of_ids(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
+    """The same for ``ids``, which may differ from those that the tokenizer cuts their text into.
+
+    A piece belongs to the word of the first letter that it adds to the text, or, if it adds a mark to a letter, to the
+    word of that letter.
     """
-    marked = any(SPACE in piece for piece in pieces)
-    index, word, begins = [], -1, True
-    for piece in pieces:
-        if piece in specials:
-            index.append(-1)
-            continue
-        begins = begins or not marked or piece.startswith(SPACE)
-        words = piece.replace(SPACE, " ").split()
-        index.append(word + begins)
-        if words:
-            word += begins + len(words) - 1
-            begins = piece.endswith(SPACE)
-    return [number if number <= word else -1 for number in index]  # a mark at the end begins no word
+    text = tokenizer.decode(ids)
+    if tokenizer.encode([text])[0] == list(ids):
+        return words_of_line(tokenizer, text)
+    ends = [word.end() for word in WORD.finditer(text)]
+    numbers, start = [], 0
+    for count, token in enumerate(ids, start=1):
+        end = len(tokenizer.decode(ids[:count]))
+        letter = WORD.search(text, start, end)
+        adds_a_mark = end <= start and tokenizer.pieces([token]) != [SPACE]
+        place = letter.start() if letter else start - adds_a_mark
+        number = bisect_right(ends, max(place, 0))
+        numbers.append(number if number < len(ends) and token not in SILENT else -1)
+        start = end
+    return numbers
 
 
 def word_weights(
@@ -36,7 +44,7 @@ def word_weights(
 ) -> npt.NDArray[np.float64]:
     """Attention weights between words from those between pieces.
 
-    ``weights (T, S)`` between pieces, and the word of each piece, -1 for none, as given by ``word_index``. Returns
+    ``weights (T, S)`` between pieces, and the word of each piece, -1 for none, as in `words_of_line`. Returns
     ``(target words, source words)``: the mean over the pieces of a target word, the sum over those of a source word.
     """
     source, target = _membership(source_words), _membership(target_words)
@@ -88,7 +96,7 @@ def piece_alignment(
     alignment: Alignment, source: str, target: str, source_tokenizer: Tokenizer, target_tokenizer: Tokenizer
 ) -> Alignment:
     """The links between pieces that represent those between words."""
-    words = source_tokenizer.words_of_pieces(source), target_tokenizer.words_of_pieces(target)
+    words = words_of_line(source_tokenizer, source), words_of_line(target_tokenizer, target)
     sure, possible = alignment
     pairs = ({(i, j) for i, j, _ in piece_links(links, *words)} for links in (sure, possible))
     return next(pairs), next(pairs)

@@ -11,6 +11,7 @@ import numpy as np
 from lightning.pytorch.utilities import rank_zero_only
 from numpy.typing import NDArray
 
+from unrolled.alignment.pieces import words_of_line
 from unrolled.data import kept, store
 from unrolled.data.continuous import ContinuousText, StreamLoader
 from unrolled.data.corpus import Corpus, CorpusText
@@ -270,11 +271,11 @@ class DataModule(lightning.LightningDataModule):
         return counts
 
     def words_of_pieces(self, split: str) -> list[tuple[list[int], list[int]]]:
-        """For every line of a split, the word of each source piece and of each target piece, without </s>."""
+        """For every line of a split, the word of each source piece and target piece, -1 for none, without </s>."""
         assert self.source_tokenizer is not None
         pairs = zip(self.text.sources(split), self.text.references(split), strict=True)
-        source, target = self.source_tokenizer.words_of_pieces, self.target_tokenizer.words_of_pieces
-        return [(source(one), target(other)) for one, other in pairs]
+        sides = self.source_tokenizer, self.target_tokenizer
+        return [(words_of_line(sides[0], one), words_of_line(sides[1], other)) for one, other in pairs]
 
     def save_tokenizers(self, folder: Path) -> None:
         """Write the tokenizers to ``folder``/source and ``folder``/target, for `load_tokenizers`."""

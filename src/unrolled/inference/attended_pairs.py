@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 
 from unrolled.alignment.links import Links
-from unrolled.alignment.pieces import word_index, word_weights
+from unrolled.alignment.pieces import word_weights, words_of_ids, words_of_line
 from unrolled.data.loader import pair_batches
 from unrolled.metrics.alignment_scores import links_from_weights
 from unrolled.models.attended import attended
@@ -27,7 +27,7 @@ class AttendedPair(NamedTuple):
     target: list[str]
     weights: Tensor
     source_words: list[int]
-    """The word that each source piece belongs to, without </s>."""
+    """The word that each source piece belongs to, -1 for none, without </s>."""
     target_words: list[int]
     """The same for the target."""
     memory_norms: Tensor | None = None
@@ -73,16 +73,14 @@ def attend(
             target = ids.target_out[row, : int(ids.target_lengths[row]) - 1].tolist()
             text = targets[line]
             words = (
-                target_tokenizer.words_of_pieces(text)
-                if isinstance(text, str)
-                else words_of_ids(target_tokenizer, text)
+                words_of_line(target_tokenizer, text) if isinstance(text, str) else words_of_ids(target_tokenizer, text)
             )
             real = (row, slice(len(target)), slice(len(source)))  # without padding
             pairs[line] = AttendedPair(
                 source=source_tokenizer.pieces(source),
                 target=target_tokenizer.pieces(target),
                 weights=matrices.weights[real].float().cpu(),
-                source_words=source_tokenizer.words_of_pieces(sources[line]),
+                source_words=words_of_line(source_tokenizer, sources[line]),
                 target_words=words,
                 memory_norms=None if matrices.memory_norms is None else matrices.memory_norms[real].cpu(),
                 memory=None if matrices.memory is None else matrices.memory[real].cpu(),
@@ -91,11 +89,3 @@ def attend(
                 else {name: gate[real].cpu() for name, gate in matrices.gates.items()},
             )
     return [pairs[line] for line in range(len(sources))]
-
-
-def words_of_ids(tokenizer: Tokenizer, ids: Sequence[int]) -> list[int]:
-    """The word that each of ``ids`` belongs to, which may differ from those that the tokenizer cuts its text into."""
-    text = tokenizer.decode(ids)
-    if tokenizer.encode([text])[0] == list(ids):
-        return tokenizer.words_of_pieces(text)
-    return word_index(tokenizer.pieces(ids))

@@ -37,10 +37,11 @@ def examples(pair: AttendedPair, links: Links) -> Examples:
     last: dict[int, int] = {}
     for source, target in links:
         last[source] = max(target, last.get(source, -1))
-    ends = {word: piece for piece, word in enumerate(pair.target_words)}  # of each target word, the last piece
+    ends = {word: piece for piece, word in enumerate(pair.target_words) if word >= 0}  # its last piece
     pieces: dict[int, list[int]] = {}
     for piece, word in enumerate(pair.source_words):
-        pieces.setdefault(word, []).append(piece)
+        if word >= 0:
+            pieces.setdefault(word, []).append(piece)
     linked = [word for word in sorted(last) if word in pieces]
     received = pair.weights.cumsum(dim=0)
     rows = list(ends.values())

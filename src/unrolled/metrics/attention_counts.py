@@ -31,7 +31,7 @@ class AttentionCounts:
         target_words: Sequence[int],
         gold: tuple[Links, Links] | None,
     ) -> None:
-        """Count a pair: ``weights (T, S)``, and the word of each piece except </s>.
+        """Count a pair: ``weights (T, S)``, and the word of each piece except </s>, -1 for a piece of no word.
 
         The weights of a target word are the mean over its pieces; </s> of the source counts as a word, that of the
         target is ignored, and so are words without pieces, such as a lone no-break space. ``gold``: the pair's (sure,
@@ -42,8 +42,8 @@ class AttentionCounts:
         links = links_from_weights(words[:, :end])
         # H(alpha_i) = -sum_j alpha_ij log alpha_ij, 0 log 0 = 0
         self.entropy -= float(np.sum(words * np.log(words, out=np.zeros_like(words), where=words > 0)))
-        self.target_words += len({*target_words})
-        self.source_words += len({*source_words})
+        self.target_words += len({*target_words} - {-1})
+        self.source_words += len({*source_words} - {-1})
         self.attended += len({source for source, _ in links})
         if gold is not None:
             self.alignment.add(links, gold)
