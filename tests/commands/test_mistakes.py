@@ -47,7 +47,7 @@ MISTAKES = [
     ("train.py", ["+trainer.overfit_batches=3"], ["trainer.overfit_batches=3", "limit_train_batches"]),
     ("train.py", ["+trainer.strategy=null"], ["trainer.strategy=null: give a name"]),
     ("train.py", ["callbacks.pictures.name=[x]"], ["callbacks.pictures.name=['x']: give a name"]),
-    ("train.py", ["+callbacks.checkpoint.save_last=3"], ["callbacks.checkpoint.save_last=3: give true, false"]),
+    ("train.py", ["+callbacks.checkpoint.save_last=3"], ["callbacks.checkpoint.save_last=3: give false"]),
     ("check.py", ["model=ngram_lm"], ["model=ngram_lm: this needs objective/counting"]),
     ("train.py", ["-m", "--cfg", "job"], ["-m, --cfg and --info exclude each other"]),
     ("train.py", ["name=a(b"], ["name=a(b: the value cannot be read", "'name=\"a(b\"'"]),

@@ -88,6 +88,18 @@ def test_what_conf_writes_is_within_its_range():
             {"callbacks": {"checkpoint": {"save_top_k": True}}},
             "callbacks.checkpoint.save_top_k=true: give 1",
         ),
+        (
+            {"callbacks": {"checkpoint": {"filename": "x"}}},
+            "callbacks.checkpoint.filename=x: give best; other commands look for the best weights in best.ckpt",
+        ),
+        ({"callbacks": {"checkpoint": {"save_last": 3}}}, "callbacks.checkpoint.save_last=3: give true, false, link"),
+        *(
+            (
+                {"callbacks": {"saving": {"steps": None}, "checkpoint": {"save_last": value}}},
+                f"callbacks.checkpoint.save_last={shown}: give false; callbacks.saving writes last.ckpt",
+            )
+            for value, shown in ((True, "true"), ("link", "link"), (3, "3"))
+        ),
         ({"cache": None}, "cache=null: give a name"),
         ({"nbest": 0}, "nbest=0: give a whole number from 1"),
         (
@@ -112,6 +124,10 @@ def test_what_is_within_its_range_is_not_refused():
     files = {"train": ["train.en", "train.de"], "val": "val.tsv", "test": "???", "test_alignment": None}
     check_options(OmegaConf.create({"data": files, "output": "./3"}), "train")
     check_options(OmegaConf.create({"weights": {"logp": 1.0}}), "rescore")
+    saving = {"path": "last.ckpt"}
+    for last, saved in ((True, None), ("link", None), (False, saving), (None, saving)):
+        checkpoint = {"filename": "best", "save_last": last}
+        check_options(OmegaConf.create({"callbacks": {"saving": saved, "checkpoint": checkpoint}}), "train")
 
 
 def test_an_option_of_one_command_means_another_thing_in_others():

@@ -106,13 +106,14 @@ class Duration:
 
 @dataclass(frozen=True)
 class Only:
-    """The value without which a run could not be completed, and what to do ``instead`` of another."""
+    """The only value with which a run works, perhaps ``or_null``, and what to do ``instead`` of another."""
 
-    value: bool | int
+    value: bool | int | str
     instead: str
+    or_null: bool = False
 
     def __contains__(self, value: object) -> bool:
-        return type(value) is type(self.value) and value == self.value
+        return (type(value) is type(self.value) and value == self.value) or (self.or_null and value is None)
 
     def __str__(self) -> str:
         return f"{shown(self.value)}; {self.instead}"
@@ -279,7 +280,10 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.checkpoint.enable_version_counter": FLAG,
     "callbacks.checkpoint.save_last": OneOf((True, False, "link", None)),
     "callbacks.checkpoint.dirpath": PATH,
-    "callbacks.checkpoint.filename": PATH,
+    "callbacks.checkpoint.filename": Only(
+        "best",
+        "other commands look for the best weights in best.ckpt, and callbacks.kept keeps those of more validations",
+    ),
     "callbacks.checkpoint.mode": MODE,
     "callbacks.diverged.limit": Numbers(above=1),
     "callbacks.early_stopping.patience": WHOLE,
@@ -384,6 +388,13 @@ CHECKED_WHERE_TAKEN = (
 )
 """Prefixes of options that are checked only where they are used: by `Grammar`, `Aligner`, `Sampling` and so on."""
 
+NO_OTHER_LAST = Only(
+    False,
+    "callbacks.saving writes last.ckpt, from which a run resumes exactly, and this would replace it",
+    or_null=True,
+)
+"""For callbacks.checkpoint.save_last, where callbacks.saving is at work. What is counted has only the former."""
+
 OF_A_SWEEP: dict[str, Allowed] = {
     "hydra.sweeper.max_batch_size": NULL_OR_WHOLE,
     "hydra.launcher.n_jobs": replace(POSITIVE_WHOLE, also=(-1,)),
@@ -396,7 +407,10 @@ ABSENT = object()
 def check_options(config: DictConfig, command: str) -> None:
     """UserError for an invalid number or switch in the ``config`` of a command."""
     of_command = ((option.rpartition(" "), allowed) for option, allowed in OPTIONS.items())
-    _check(config, {path: allowed for (where, _, path), allowed in of_command if where in ("", command)})
+    options = {path: allowed for (where, _, path), allowed in of_command if where in ("", command)}
+    if OmegaConf.select(config, "callbacks.saving") is not None:
+        options["callbacks.checkpoint.save_last"] = NO_OTHER_LAST
+    _check(config, options)
 
 
 def check_sweep(config: DictConfig) -> None:
