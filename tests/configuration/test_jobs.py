@@ -3,6 +3,7 @@
 import math
 from pathlib import Path
 
+import pytest
 from omegaconf import OmegaConf
 
 from unrolled.configuration import jobs
@@ -20,6 +21,28 @@ def test_half_the_tokens_and_twice_the_batches_an_update():
     }
     assert config == CONFIG
     assert halved(OmegaConf.create({**CONFIG, "data": {}})).data == {}
+
+
+@pytest.mark.parametrize(
+    ("max_tokens", "limits"),
+    [  # positions of an evaluated batch: max_tokens, but up to five times as many until there are 2,000
+        (8000, [14, 6]),  # 8000, then 4000
+        (3000, [11, 5]),  # 3000, then 2000: 10.5 and 4.5 batches
+        (1000, [7, 3]),  # 2000 both times
+        (300, [14, 6]),  # 1500, then 750
+    ],
+)
+def test_limits_of_validation_and_test_cover_as_many_lines_with_half_the_tokens(max_tokens, limits):
+    trainer = CONFIG["trainer"] | {"limit_val_batches": 7, "limit_test_batches": 3}
+    config = OmegaConf.create({"data": {"max_tokens": max_tokens}, "trainer": trainer})
+    after = halved(config).trainer
+    assert [after.limit_val_batches, after.limit_test_batches] == limits
+
+
+def test_shares_of_validation_and_test_remain_shares():
+    trainer = CONFIG["trainer"] | {"limit_val_batches": 0.5, "limit_test_batches": 1.0}
+    after = halved(OmegaConf.create({"data": {"max_tokens": 8000}, "trainer": trainer})).trainer
+    assert (after.limit_val_batches, after.limit_test_batches) == (0.5, 1.0)
 
 
 def test_half_the_tokens_leave_the_learning_rate():

@@ -20,6 +20,7 @@ from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trusted
 from unrolled.configuration.trial import TRIAL, this_trial
 from unrolled.configuration.values import CONFIG, load_runs, read_config, read_plain, resolved
+from unrolled.data.sampler import evaluated_positions
 from unrolled.errors import UserError, called
 from unrolled.files import remove_if_empty
 from unrolled.runs.results import read_results
@@ -377,11 +378,18 @@ def rank_environment(config: Path, *, resume: bool) -> dict[str, str]:
 
 
 def halved(config: DictConfig) -> DictConfig:
-    """``config`` with half the token budget, and twice the batches per update."""
+    """``config`` with half the token budget, and twice the batches per update.
+
+    Numbers of batches are raised accordingly; those of validation and test cover as many positions as before, or more.
+    """
     less = DictConfig(resolved(config))
     if "max_tokens" in config.data:
         for path in ("data.max_tokens", "data.module.max_tokens"):
             OmegaConf.update(less, path, config.data.max_tokens // 2)
+        before, after = (evaluated_positions(it.data.max_tokens) for it in (config, less))
+        for name in ("limit_val_batches", "limit_test_batches"):
+            if isinstance(config.trainer.get(name), int):
+                less.trainer[name] = -(-config.trainer[name] * before // after)  # rounded up
     less.trainer.accumulate_grad_batches = 2 * config.trainer.accumulate_grad_batches
     for name in ("val_check_interval", "limit_train_batches"):
         if isinstance(config.trainer.get(name), int):  # which counts batches

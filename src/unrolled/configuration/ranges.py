@@ -282,7 +282,7 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.checkpoint.dirpath": PATH,
     "callbacks.checkpoint.filename": Only(
         "best",
-        "other commands look for the best weights in best.ckpt, and callbacks.kept keeps those of more validations",
+        "other commands look for the best weights in best.ckpt; callbacks.kept keeps those of more validations",
     ),
     "callbacks.checkpoint.mode": MODE,
     "callbacks.diverged.limit": Numbers(above=1),
@@ -390,7 +390,7 @@ CHECKED_WHERE_TAKEN = (
 
 NO_OTHER_LAST = Only(
     False,
-    "callbacks.saving writes last.ckpt, from which a run resumes exactly, and this would replace it",
+    "callbacks.saving writes last.ckpt, from which a run resumes exactly; this would replace it",
     or_null=True,
 )
 """For callbacks.checkpoint.save_last, where callbacks.saving is at work. What is counted has only the former."""

@@ -18,7 +18,7 @@ from unrolled.data.corpus import Corpus, CorpusText
 from unrolled.data.encode import encode
 from unrolled.data.known_alignments import KnownAlignments
 from unrolled.data.loader import BatchLoader
-from unrolled.data.sampler import TokenBudgetBatches
+from unrolled.data.sampler import TokenBudgetBatches, evaluated_positions
 from unrolled.data.store import TokenStore
 from unrolled.errors import POSITIVE_WHOLE, UserError, check
 from unrolled.files import clean
@@ -29,14 +29,13 @@ from unrolled.text.tokens import EOS, LONGEST
 
 log = logging.getLogger(__name__)
 
-EVALUATED = 2000  # positions of a batch of validation or test, as in translate.py, if training's are smaller
 EVALUATION_STEPS = 500  # words of a continuous text that are evaluated at a time
 
 
 class DataModule(lightning.LightningDataModule):
     """Trains tokenizers, keeps token ids in ``cache``, and provides batches.
 
-    max_tokens: padded positions of either side of a training batch, with </s>; see ``_evaluated`` for the others.
+    max_tokens: padded positions of either side of a training batch, with </s>; `evaluated_positions` of the others.
     max_sentences: rows of a batch, None for no limit. max_length: a training pair with a longer side, in tokens without
     </s>, or with an empty side is omitted; every line of validation and test is used. seed: of the order of training
     batches. stream: the lines are one continuous text, used as a whole, in stream_rows rows that are read in parallel,
@@ -240,21 +239,13 @@ class DataModule(lightning.LightningDataModule):
         return TokenBudgetBatches(  # + 1: </s>
             None if source is None else source.lengths[lines] + 1,
             target.lengths[lines] + 1,
-            max_tokens=self._max_tokens if split == "train" else self._evaluated(),
+            max_tokens=self._max_tokens if split == "train" else evaluated_positions(self._max_tokens),
             max_sentences=self._max_sentences,
             shuffle=split == "train",
             seed=self._seed,
             rank=rank,
             world_size=world_size,
         )
-
-    def _evaluated(self) -> int:
-        """Positions of a batch of validation or test.
-
-        Small batches may help learning, but in evaluation they only take longer, and without gradients batches need
-        less memory. Still in proportion to training's, so that smaller batches help if memory has run out.
-        """
-        return max(self._max_tokens, min(EVALUATED, 5 * self._max_tokens))
 
     def padding_share(self) -> tuple[float | None, float]:
         """The share of padding in the positions of training batches: source (None without one) and target."""

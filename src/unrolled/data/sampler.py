@@ -9,6 +9,17 @@ from unrolled.errors import UserError
 
 Lengths = NDArray[np.integer[Any]]
 
+EVALUATED = 2000  # positions of a batch of validation or test, as in translate.py, if training's are smaller
+
+
+def evaluated_positions(max_tokens: int) -> int:
+    """Positions of a batch of validation or test, if those of training have ``max_tokens``.
+
+    Small batches may help learning, but in evaluation they only take longer, and without gradients batches need
+    less memory. Still in proportion to training's, so that smaller batches help if memory has run out.
+    """
+    return max(max_tokens, min(EVALUATED, 5 * max_tokens))
+
 
 class TokenBudgetBatches:
     """Batches of at most ``max_tokens`` padded positions on either side, divided among ranks.
