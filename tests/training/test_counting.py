@@ -47,12 +47,24 @@ def test_a_bigram_is_as_likely_as_it_was_frequent():
     assert module.target_tokens == 9
 
 
-def test_every_epoch_counts_the_same_words_anew():
-    once, twice = counting(), counting()
-    epoch(once, [[A, B], [A, C]])
-    for batches in ([[A, A]], [[A, B], [A, C]]):
-        epoch(twice, batches)
-    assert torch.equal(once.model.log_probs, twice.model.log_probs)
+def test_later_epochs_leave_the_estimates_of_the_first():
+    module = counting()
+    module._trainer = SimpleNamespace(current_epoch=0, num_training_batches=1, global_rank=0)
+    epoch(module, [[A, B], [A, C]])
+    expected = module.model.log_probs.clone()
+    module._trainer.current_epoch = 1
+    epoch(module, [[A, A]], [[B]])
+    assert torch.equal(module.model.log_probs, expected)
+    assert module.target_tokens == 6 + 5  # which speed is measured by
+    checkpoint = {}
+    module.on_save_checkpoint(checkpoint)
+    assert checkpoint["counted"] == []
+    again = counting()
+    again._trainer = module._trainer
+    again.on_load_checkpoint(checkpoint)
+    again.model.load_state_dict(module.model.state_dict())
+    epoch(again, [[B]])
+    assert torch.equal(again.model.log_probs, expected)
 
 
 def test_a_validation_within_an_epoch_has_the_counts_so_far(monkeypatch):
@@ -86,7 +98,7 @@ def test_of_a_part_of_a_continuous_text_only_whole_sentences_count():
 
 def test_of_a_continuous_text_rows_are_counted_one_after_the_other():
     module = counting()
-    module._trainer = SimpleNamespace(train_dataloader=[0, 1])
+    module._trainer = SimpleNamespace(train_dataloader=[0, 1], current_epoch=0)
     module.on_train_epoch_start()
     for number, (read, out) in enumerate([([[BOS, A]], [[A, EOS]]), ([[BOS, A]], [[A, B]])]):
         module.training_step(StreamBatch(torch.tensor(read), torch.tensor(out), first=number == 0), number)

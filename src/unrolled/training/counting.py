@@ -59,9 +59,10 @@ def sentences_of_rows(batches: list[Tensor], *, whole: bool) -> Tensor:
 
 
 class Counting(LanguageModeling):
-    """p(sentence) from counts: collects the target side in its first epoch, estimates before every validation.
+    """p(sentence) from counts: collects the target side in its first epoch, estimates before every validation of it.
 
-    Validates and tests like `LanguageModeling`.
+    In later epochs nothing is counted, and the estimates remain those of the whole text. Validates and tests like
+    `LanguageModeling`.
     """
 
     model: NgramLanguageModel  # type: ignore[assignment]
@@ -88,9 +89,9 @@ class Counting(LanguageModeling):
             raise UserError(f"trainer.precision={self.trainer.precision} would round the probabilities: omit it")
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Within an epoch, the text so far too: a resumed training counts it with the rest."""
+        """Within the first epoch, the text so far too: a resumed training counts it with the rest."""
         super().on_save_checkpoint(checkpoint)
-        whole = len(self._tokens) == self.trainer.num_training_batches
+        whole = self.current_epoch > 0 or len(self._tokens) == self.trainer.num_training_batches
         checkpoint["counted"] = [] if whole else self._tokens
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
@@ -99,11 +100,12 @@ class Counting(LanguageModeling):
         self._tokens, self._estimated = checkpoint.get("counted", []), 0
 
     def training_step(self, batch: Batch | StreamBatch, batch_index: int) -> None:  # type: ignore[override]
-        """Keep the sentences, <s> and </s> included; those of the last epoch were the same."""
-        if batch_index == 0:
-            self._tokens, self._estimated = [], 0
-        tokens = batch.target_out if isinstance(batch, StreamBatch) else batch.target[batch.target_valid]
-        self._tokens.append(tokens.to("cpu", torch.int32))
+        """Keep the sentences of the first epoch, <s> and </s> included."""
+        if self.current_epoch == 0:
+            if batch_index == 0:
+                self._tokens, self._estimated = [], 0
+            tokens = batch.target_out if isinstance(batch, StreamBatch) else batch.target[batch.target_valid]
+            self._tokens.append(tokens.to("cpu", torch.int32))
         self.target_tokens += int(batch.target_out_valid.sum())
         optimizer: Any = self.optimizers()
         optimizer.step()
