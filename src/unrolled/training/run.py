@@ -79,7 +79,7 @@ def run(
     beginning = Beginning(begin)
     trainer.callbacks.insert(0, beginning)  # type: ignore[attr-defined]
     try:
-        log_parameters(trainer.loggers, sum(parameter.numel() for parameter in module.parameters()))
+        log_parameters(trainer.loggers, _parameters(module))
         wake()
         _check_test_share(trainer, data)
         _fit_validations(trainer, data)
@@ -90,8 +90,9 @@ def run(
             log.warning("nothing was left to train: early stopping had ended this run before")
         _warn_of_updates_without_validation(trainer)
         results |= _training_facts(module, trainer)
-        log_parameters(trainer.loggers, results["parameters"])  # counted n-grams are known only now
         results |= _test(module, data, trainer, folder)
+        results["parameters"] = _parameters(module)  # the best checkpoint may have fewer n-grams than the last
+        log_parameters(trainer.loggers, results["parameters"])
         if trainer.is_global_zero and results.get("left_unigram_level") is False:
             log.warning("%s", STILL_AT_UNIGRAM_LEVEL.format(**results))
         outcome = "completed"
@@ -212,11 +213,15 @@ def _start(folder: Path, module: Objective) -> Path | None:
     return last
 
 
+def _parameters(module: Objective) -> int:
+    return sum(parameter.numel() for parameter in module.parameters())
+
+
 def _training_facts(module: Objective, trainer: lightning.Trainer) -> dict[str, Any]:
     levels = [callback.facts() for callback in trainer.callbacks if isinstance(callback, UnigramLevel)]  # type: ignore[attr-defined]
     (speed,) = [callback for callback in trainer.callbacks if isinstance(callback, Speed)]  # type: ignore[attr-defined]
     return {
-        "parameters": sum(parameter.numel() for parameter in module.parameters()),  # known only after counting n-grams
+        "parameters": _parameters(module),  # known only after counting n-grams
         "steps": trainer.global_step,
         "epochs": trainer.current_epoch,
         "train/target_tokens_per_second": speed.tokens_per_second(module, trainer.world_size),
