@@ -8,7 +8,10 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from support.counted_text import NGRAMS, TEXT, options, scored
+from support.killing import Killed, kill
 from support.scripts import TINY, TINY_MODEL, call_script, results
+
+from unrolled.runs.reproduction import differences
 
 ESTIMATORS = ["kneser_ney", "absolute", "katz", "add_alpha", "maximum_likelihood"]
 
@@ -80,6 +83,56 @@ def test_a_training_that_ended_within_an_epoch_counts_on(stream, tmp_path):
     whole, parts = results(tmp_path / "whole"), results(tmp_path / "parts")
     assert parts["steps"] == steps
     assert parts["test/perplexity"] == whole["test/perplexity"]
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory):
+    """Options of a training of two epochs, with validations within them."""
+    folder = tmp_path_factory.mktemp("text")
+    (folder / "text").write_text("".join(f"a {'b ' * (n % 7)}c {n % 5}\n" for n in range(120)), encoding="utf-8")
+    given = ["model=ngram_lm", "data=monolingual_text", "tokenizer=word", "logger=csv", "~callbacks.pictures"]
+    given += [f"data.{split}={folder / 'text'}" for split in ("train", "val", "test")]
+    return [*given, "data.max_tokens=60", "trainer.val_check_interval=3", "trainer.max_epochs=2"]
+
+
+def perplexities(run):
+    with (run / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        return [float(row["val/perplexity"]) for row in csv.DictReader(file) if row["val/perplexity"]]
+
+
+def test_validations_of_later_epochs_have_the_counts_of_the_whole_text(twice, tmp_path):
+    assert call_script("train.py", *twice, "hydra.run.dir=run", cwd=tmp_path).status == 0
+    curve = perplexities(tmp_path / "run")
+    first, later = curve[:5], curve[5:]
+    assert len(curve) == 10
+    assert first == sorted({*first}, reverse=True)
+    assert {*later} == {first[-1]}
+
+
+@pytest.mark.parametrize("folder", ["run", "moved"])
+def test_a_killed_training_resumes_with_its_curves_its_words_and_its_best_checkpoint(folder, twice, tmp_path, caplog):
+    given = [*twice, "objective.mode=max"]  # so that no later validation is better than the first
+    assert call_script("train.py", *given, "hydra.run.dir=whole", cwd=tmp_path).status == 0
+    given += kill(tmp_path, 5, "on_train_batch_start")
+    with pytest.raises(Killed):
+        call_script("train.py", *given, "hydra.run.dir=run", cwd=tmp_path)
+    (tmp_path / "run").rename(tmp_path / folder)
+    done = call_script("train.py", f"resume={folder}", "trust=support", cwd=tmp_path)
+    assert (done.status, "dirpath" in done.stderr + caplog.text) == (0, False)
+    run, whole = tmp_path / folder, tmp_path / "whole"
+    for name in ("metrics.csv", "weights.safetensors"):
+        assert (run / name).read_bytes() == (whole / name).read_bytes(), name
+    assert differences(results(run), results(whole)) == {}
+    words = [facts["train/seconds"] * facts["train/target_tokens_per_second"] for facts in map(results, (run, whole))]
+    assert words[0] == pytest.approx(words[1], rel=1e-6)
+
+
+def test_the_number_of_parameters_is_that_of_the_weights_that_are_tested(twice, tmp_path):
+    # the first validation's, which are fewer than those after the whole text
+    assert call_script("train.py", *twice, "objective.mode=max", "hydra.run.dir=run", cwd=tmp_path).status == 0
+    weights = load_file(tmp_path / "run" / "weights.safetensors")
+    parameters = results(tmp_path / "run")["parameters"]
+    assert parameters == weights["log_probs"].numel() + weights["log_backoffs"].numel()
 
 
 def test_an_n_gram_model_advises_a_translator_and_rescores(caplog, tmp_path):

@@ -77,6 +77,7 @@ _CALLBACKS = (
                 "largest_batch.LargestBatchFirst",
                 "pictures.Pictures",
                 "progress.progress",
+                "resumption.Resumption",
                 "saving.SaveProgress",
             ),
             *("speed.Speed", "validation_in_checkpoint.ValidationInCheckpoint"),

@@ -6,7 +6,6 @@ back.
 """
 
 import logging
-import os
 import random
 import signal
 import time
@@ -18,19 +17,15 @@ import lightning
 import numpy as np
 import torch
 from lightning.pytorch.callbacks import Callback
-from lightning.pytorch.loggers import TensorBoardLogger
 
 from unrolled.errors import Numbers, check
-from unrolled.runs.resume import moved
-from unrolled.training.loggers.csv import Curves
-from unrolled.training.loggers.tensorboard import forget_from
-from unrolled.training.loggers.wandb_rows import OnceLogger
+from unrolled.training.callbacks import resumption
 from unrolled.training.preemption import Preempted
 
 log = logging.getLogger(__name__)
 
 
-KEPT = ("random", "target_tokens", "curves", "batches", "figures")
+KEPT = ("random", "batches", *resumption.KEPT)
 AGAIN = 1.0  # a second Ctrl-C counts only after this many seconds (terminal and parent may both send the first)
 
 
@@ -154,38 +149,18 @@ class SaveProgress(Callback):
         _put_back(trainer, checkpoint["loops"]["fit_loop"])
         checkpoint["batches"] = trainer.num_training_batches
         checkpoint["random"] = module.gather(_random_state())
-        checkpoint["target_tokens"] = module.gather(module.target_tokens)
-        # of the last validation: a schedule may look at them at the end of the epoch
-        checkpoint["figures"] = {name: float(value) for name, value in trainer.callback_metrics.items()}
-        curves = [logger.experiment.mark() for logger in trainer.loggers if isinstance(logger, Curves)]
-        checkpoint["curves"] = curves[0] if trainer.is_global_zero and curves else None
-        for logger in trainer.loggers:
-            if isinstance(logger, TensorBoardLogger):
-                logger.experiment.flush()
+        checkpoint.update(resumption.state(trainer, module))
 
     def on_load_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
         """Keep the state until training starts, and look for the best checkpoint where the run folder is now."""
-        here = os.path.realpath(self.path.parent)  # as ModelCheckpoint has it, which forgets the best of another folder
-        for key, state in checkpoint["callbacks"].items():
-            if "dirpath" in state:
-                checkpoint["callbacks"][key] = moved(state, state["dirpath"], here)
+        resumption.bring_home(checkpoint, self.path.parent)
         self._restored = {name: checkpoint.get(name) for name in KEPT}
 
     def _take_up(self, trainer: lightning.Trainer, module: Any) -> None:
-        rank = trainer.global_rank
-        if self._restored["curves"] is not None and trainer.is_global_zero:
-            (curves,) = [logger for logger in trainer.loggers if isinstance(logger, Curves)]
-            rows = curves.experiment.resume(self._restored["curves"])
-            for logger in trainer.loggers:
-                if isinstance(logger, OnceLogger):
-                    logger.complete(rows)
-                elif isinstance(logger, TensorBoardLogger):
-                    forget_from(trainer.global_step, logger)
-        for name, value in (self._restored["figures"] or {}).items():
-            trainer._logger_connector._callback_metrics[name] = torch.tensor(value)
-        if self._restored["random"] is not None and rank < len(self._restored["random"]):  # or one process more
-            _restore_random_state(self._restored["random"][rank])
-            module.target_tokens = self._restored["target_tokens"][rank]
+        resumption.take_up(self._restored, trainer, module)
+        rank, random_states = trainer.global_rank, self._restored["random"]
+        if random_states is not None and rank < len(random_states):  # or one process more
+            _restore_random_state(random_states[rank])
 
 
 def ending_signal(callbacks: Iterable[Any]) -> int | None:
