@@ -75,6 +75,7 @@ _CALLBACKS = (
             *(
                 "kept_weights.KeepWeights",
                 "largest_batch.LargestBatchFirst",
+                "learning_rate.LearningRate",
                 "pictures.Pictures",
                 "progress.progress",
                 "resumption.Resumption",
