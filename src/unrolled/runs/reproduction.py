@@ -1,10 +1,10 @@
 """Whether training a run again gave the same result."""
 
-import hashlib
 from pathlib import Path
 from typing import Any
 
 from unrolled.runs.results import read_results
+from unrolled.text.lines import sha256
 
 CHANGING = ("run", "peak_memory_mib", "train/target_tokens_per_second", "train/seconds", "train/cpu_seconds")
 """What depends on the folder and the machine's load, and is not compared."""
@@ -26,13 +26,10 @@ def differences(before: dict[str, Any], after: dict[str, Any]) -> dict[str, str]
 def compared(before: Path, after: Path) -> dict[str, str]:
     """What to show about two run folders: that figures and weights are identical, or what differs."""
     changed = differences(read_results(before), read_results(after))
-    digests = {_digest(folder / "weights.safetensors") for folder in (before, after)}
+    weights_of = [folder / "weights.safetensors" for folder in (before, after)]
+    digests = {sha256(path) if path.is_file() else None for path in weights_of}
     if not changed and len(digests) == 1:
         return {"reproduction": "identical: every figure and every weight"}
     weights = "the same" if len(digests) == 1 else "different"
     figures = f"{len(changed)} differ" if changed else "the same"
     return {"reproduction": f"not identical: figures {figures}, weights {weights}", **changed}
-
-
-def _digest(path: Path) -> str | None:
-    return hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else None
