@@ -5,18 +5,19 @@ import math
 import random
 
 import pytest
+from support.reordered import pairs_of
 
 from unrolled.alignment import word_pairs
 from unrolled.alignment.aligner import Aligner
 from unrolled.alignment.word_pairs import number_words
-from unrolled.data.reorder.grammar import Grammar, generate
+from unrolled.data.reorder.grammar import Grammar
 from unrolled.errors import UserError
 from unrolled.metrics.alignment_scores import alignment_scores
 
 
 def corpus(reordering, pairs=1500, **options):
     sizes = {"pairs": pairs, "validation_pairs": 1, "test_pairs": 1}  # those sets would be drawn before this one
-    text = list(generate(Grammar(reordering=reordering, **sizes, **options), "train"))
+    text = list(pairs_of(Grammar(reordering=reordering, **sizes, **options), "train"))
     return [" ".join(pair.source) for pair in text], [" ".join(pair.target) for pair in text], text
 
 

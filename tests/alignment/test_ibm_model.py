@@ -7,10 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.reference_aligner import Reference
+from support.reordered import pairs_of
 
 from unrolled.alignment import ibm_model
 from unrolled.alignment.word_pairs import number_words
-from unrolled.data.reorder.grammar import Grammar, generate
+from unrolled.data.reorder.grammar import Grammar
 
 SENTENCE = st.lists(st.sampled_from("abcde"), max_size=5)
 TEXT = st.lists(st.tuples(SENTENCE, SENTENCE), min_size=1, max_size=6)
@@ -105,7 +106,7 @@ def test_a_word_whose_probabilities_are_too_small_for_a_float_is_no_division_by_
 
 
 def test_the_same_text_gives_the_same_model():
-    text = list(generate(Grammar(reordering="nested", pairs=100, validation_pairs=1, test_pairs=1), "train"))
+    text = list(pairs_of(Grammar(reordering="nested", pairs=100, validation_pairs=1, test_pairs=1), "train"))
     numbered = number_words(*lines([(pair.source, pair.target) for pair in text]))
     one, other = (trained(numbered, p0=0.1, tension=4.0, iterations=3, alpha=0.1, optimize_tension=True) for _ in "ab")
     assert np.array_equal(one[0].theta, other[0].theta)

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from unrolled.data.generated import SPLITS, Pair, check_options, distinct_pairs
+from unrolled.data.generated import Pair, check_options, distinct_pairs
 from unrolled.data.reorder.tree import SHORTEST, Phrase, grow
 from unrolled.data.reorder.words import SMALLEST, Word, invent
 from unrolled.errors import Numbers, UserError, check_choice
@@ -172,7 +172,10 @@ MEND = {
 
 
 def pairs_of_splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
-    """The pairs of all splits with the names of their splits: test, then validation, then training set."""
+    """The pairs of all splits with the names of their splits: test, then validation, then training set.
+
+    No source sentence occurs twice, in a split or across splits. UserError: the grammar is too small for that many.
+    """
     words: dict[str, list[Word]] = invent(
         seed=grammar.seed,
         vocabulary_size=grammar.vocabulary_size,
@@ -189,16 +192,3 @@ def pairs_of_splits(grammar: Grammar) -> Iterator[tuple[str, Pair]]:
 
     sizes = {"test": grammar.test_pairs, "val": grammar.validation_pairs, "train": grammar.pairs}
     return distinct_pairs("reorder", sizes, draw, mend=MEND)
-
-
-def generate(grammar: Grammar, split: str) -> Iterator[Pair]:
-    """The pairs of a split ("train", "val" or "test"). No source sentence occurs twice, in a split or across splits.
-
-    Raises `UserError` if the grammar is too small for that many different sentences.
-    """
-    check_choice("split", split, SPLITS)
-    for name, pair in pairs_of_splits(grammar):
-        if name == split:
-            yield pair
-        elif SPLITS.index(name) > SPLITS.index(split):
-            return
