@@ -185,7 +185,9 @@ class SaveProgress(Callback):
             trainer._logger_connector._callback_metrics[name] = torch.tensor(value)
         if self._restored["random"] is not None and rank < len(self._restored["random"]):  # or one process more
             _restore_random_state(self._restored["random"][rank])
-            module.target_tokens = self._restored["target_tokens"][rank]
+        if (tokens := self._restored["target_tokens"]) is not None:
+            as_before = len(tokens) == trainer.world_size
+            module.target_tokens = tokens[rank] if as_before else sum(tokens) // trainer.world_size
 
 
 def ending_signal(callbacks: Iterable[Any]) -> int | None:
