@@ -14,7 +14,7 @@ from unrolled.errors import WHOLE, Numbers, check
 
 RATIOS = Numbers(least=0, most=10**6)
 ROUNDING = 1e-9
-"""Of a ratio in binary: 0.1 x 30 is a little more than 3."""
+"""More than the error of a ratio that has no exact binary form: 0.1 x 30 is a little more than 3."""
 MOST = 10.0
 """The greatest power: beyond, the scores of long hypotheses are no longer numbers of 32 bits."""
 
@@ -58,12 +58,12 @@ class GNMT:
 
 
 def length_limits(batch: Any, ratio: float, extra: int) -> Tensor:
-    """At most ``ratio`` x source length + ``extra``: ``(B,)`` on the CPU, for ``batch`` with ``source_lengths (B,)``."""
+    """``ratio`` x source length + ``extra``, rounded down: ``(B,)``, on the CPU, for ``source_lengths (B,)``."""
     return (_scaled(batch, ratio) + ROUNDING).floor().long() + extra
 
 
 def least_lengths(batch: Any, ratio: float, most: Tensor) -> Tensor:
-    """At least ``ratio`` x source length, but not more than ``most (B,)``; as `length_limits`."""
+    """``ratio`` x source length, rounded up, but not more than ``most (B,)``; as `length_limits`."""
     return torch.minimum((_scaled(batch, ratio) - ROUNDING).ceil().long(), most)
 
 
