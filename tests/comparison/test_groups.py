@@ -14,6 +14,8 @@ from unrolled.comparison.varied_options import title, varied
 from unrolled.errors import UserError
 from unrolled.runs.folder import Run
 
+AER = next(measure for measure in MEASURES if measure.name == "test/aer")
+
 
 def titles(runs):
     return [title(option) for option in varied(runs)]
@@ -28,13 +30,15 @@ def test_a_folder_with_an_equals_sign_in_its_name_may_be_the_baseline():
     assert compare(runs, "optimizer.lr=0.1").baseline.runs == [runs[0]]
 
 
+@pytest.mark.parametrize("side", ["target", "alignment"])
 @pytest.mark.parametrize("split", ["test", "train", "val"])
-def test_a_text_that_changed_sets_runs_apart(split):
+def test_a_text_that_changed_sets_runs_apart(split, side):
     runs = [
-        run("a", sha256=TEXTS | {f"{split}.target": "5" * 64}),
-        run("b", sha256=TEXTS | {f"{split}.target": "6" * 64}),
+        run("a", sha256=TEXTS | {f"{split}.{side}": "5" * 64}),
+        run("b", sha256=TEXTS | {f"{split}.{side}": "6" * 64}),
     ]
-    assert len(compare(runs).groups) == 2
+    assert len({group.label for group in compare(runs).groups}) == 2
+    assert len({group.values[f"{split} text"] for group in compare(runs).groups}) == 2
 
 
 def test_the_seed_and_what_comes_from_it_vary_nothing():
@@ -213,6 +217,25 @@ def test_perplexities_of_different_vocabularies_are_not_compared():
     assert comparison.best(PERPLEXITY) == []
     assert comparison.best(BLEU) == [comparison.groups[1]]
     assert [line.partition(":")[0] for line in notices(comparison)] == ["perplexity"]
+
+
+def test_alignment_error_rates_by_different_links_are_not_compared():
+    def compared(*links):
+        known = [{} if hashed is None else {"test.alignment": hashed * 64} for hashed in links]
+        rates = [{"test/aer": 0.3}, {"test/aer": 0.2}]
+        return compare(
+            [run("ab"[lr], lr=lr, bleu=1.0 + lr, results=rates[lr], sha256=TEXTS | known[lr]) for lr in (0, 1)]
+        )
+
+    for same in (compared("a", "a"), compared(None, None)):  # None: the data makes its links, or has none
+        assert same.best(AER) == [same.groups[1]]
+        assert notices(same) == []
+    for comparison in (compared("a", "b"), compared("a", None)):
+        assert comparison.best(AER) == []
+        assert comparison.best(BLEU) == [comparison.groups[1]]
+        assert notices(comparison) == [
+            "AER, %: none is the best, as test.source or test.target or test.alignment differ or are not known"
+        ]
 
 
 def test_the_baseline_is_named_by_a_run_or_by_options(tmp_path, monkeypatch):

@@ -47,7 +47,7 @@ MEASURES = (
     Measure("test/word_error_rate", "WER, %", -1, (*TEST, "data.symbols")),
     Measure("test/symbol_error_rate", "SER, %", -1, (*TEST, "data.symbols")),
     Measure("test/perplexity", "perplexity", -1, ("test.target", "tokenizer.target")),
-    Measure("test/aer", "AER, %", -1, TEST, scale=100),
+    Measure("test/aer", "AER, %", -1, (*TEST, LINKS), scale=100),
     Measure("parameters", "parameters", 0, decimals=0),
     Measure("train/target_tokens_per_second", "tokens/s", 1, decimals=0),
     Measure("peak_memory_mib", "memory, MiB", -1, decimals=0),
