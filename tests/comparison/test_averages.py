@@ -146,6 +146,18 @@ def test_systems_that_look_alike_are_tested_apart(tmp_path):
     }
 
 
+def test_a_choice_and_the_class_that_was_put_in_its_place_have_columns_of_their_own(tmp_path):
+    parts = [("bahdanau", "x.A"), ("bahdanau", "x.B"), ("dot", "x.B")]
+    runs = []
+    for choice, target in parts:
+        options = {"choices.attention": choice, "attention._target_": target}
+        runs += written(tmp_path / f"{choice}{target}", {("cgru", "ady", 1): 1.0}, **options)
+    averages = average(runs, "data.language")
+    assert [dict(system.values) for system in averages.systems] == [
+        {"attention": choice, "attention._target_": target.removeprefix("x.")} for choice, target in parts
+    ]
+
+
 def test_systems_without_a_common_seed_are_named(tmp_path):
     """cgru has seed 1 only, dot seed 2 only."""
     rates = {key: rate for key, rate in RATES.items() if key[0] == ("cgru" if key[2] == 1 else "dot")}

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from support.handmade_runs import TEXTS, run
@@ -11,6 +12,7 @@ from support.handmade_runs import TEXTS, run
 from unrolled.comparison.groups import BLEU, MEASURES, PERPLEXITY, compare
 from unrolled.comparison.report import notices
 from unrolled.comparison.varied_options import title, varied
+from unrolled.comparison.varied_options import titles as titled
 from unrolled.errors import UserError
 from unrolled.runs.folder import Run
 
@@ -76,6 +78,26 @@ def test_a_class_stands_for_what_is_inside():
     (group, other) = compare([run("a", **adam), run("b", **sgd)]).groups
     assert (dict(group.values), dict(other.values)) == ({"optimizer": "Adam"}, {"optimizer": "SGD"})
     assert group.label == "Adam"
+
+
+def test_a_choice_and_the_class_that_was_put_in_its_place_have_columns_of_their_own():
+    parts = [("bahdanau", "x.A"), ("bahdanau", "x.B"), ("dot", "x.B")]
+    runs = [
+        run(f"{n}", **{"choices.attention": choice, "attention._target_": target})
+        for n, (choice, target) in enumerate(parts)
+    ]
+    groups = compare(runs).groups
+    assert [dict(group.values) for group in groups] == [
+        {"attention": choice, "attention._target_": target.removeprefix("x.")} for choice, target in parts
+    ]
+    assert [group.label for group in groups] == ["bahdanau, A", "bahdanau, B", "dot, B"]
+    for group in groups:
+        assert compare(runs, yaml.safe_load(group.named().removeprefix("baseline=").strip("'"))).baseline == group
+
+
+def test_an_option_keeps_its_name_before_a_choice_and_a_class():
+    options = ["choices.optimizer", "optimizer._target_", "model._target_", "optimizer", "optimizer.lr"]
+    assert titled(options) == ["choices.optimizer", "optimizer._target_", "model", "optimizer", "optimizer.lr"]
 
 
 def test_copies_of_an_option_are_not_named_but_never_forgotten():

@@ -17,7 +17,7 @@ from unrolled.comparison.groups import (
     same_folder,
 )
 from unrolled.comparison.report import NOTHING
-from unrolled.comparison.varied_options import CHOICE, identity, shown, title, value_of, varied
+from unrolled.comparison.varied_options import CHOICE, identity, shown, title, titles, value_of, varied
 from unrolled.data.corpus import CorpusText
 from unrolled.errors import UserError, nearest
 from unrolled.metrics.error_rates import Errors, errors_of_lines
@@ -224,7 +224,7 @@ def _follows(column: Sequence[str], other: Sequence[str]) -> bool:
 def _system(others: Sequence[str], sets: Mapping[str, Mapping[Any, Run]], labels: Sequence[str]) -> System:
     """The system with the runs ``sets``; its label is not one of ``labels``."""
     first = next(iter(next(iter(sets.values())).values()))
-    values = {title(name): value_of(first, name) for name in others}
+    values = {name: value_of(first, other) for name, other in zip(titles(others), others, strict=True)}
     label = ", ".join(f"{name.rpartition('.')[2]}={value}" if "." in name else value for name, value in values.items())
     plain = "-".join(value_of(first, f"choices.{group}") for group in ("model", "attention"))
     return System(distinct(label or plain, labels), values, sets)

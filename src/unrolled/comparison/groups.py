@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from unrolled.comparison.varied_options import CHOICE, TARGET, identity, shown, title, value_of, varied
+from unrolled.comparison.varied_options import CHOICE, TARGET, identity, shown, title, titles, value_of, varied
 from unrolled.errors import UserError
 from unrolled.runs.folder import Run
 
@@ -162,7 +162,7 @@ def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None
         values = [value_of(next(iter(seeds.values())), option) for option in options]
         label = distinct(_label(options, values, seeds), [group.label for group in groups])
         groups.append(
-            Group(label, dict(zip(map(title, options), values)), [seeds[seed] for seed in sorted(seeds, key=_number)])
+            Group(label, dict(zip(titles(options), values)), [seeds[seed] for seed in sorted(seeds, key=_number)])
         )
     return Comparison(options, groups, left_out, None if baseline is None else _baseline(groups, baseline, left_out))
 

@@ -38,6 +38,17 @@ def title(option: str) -> str:
     return option.removeprefix(CHOICE).removesuffix(TARGET)
 
 
+def titles(options: Sequence[str]) -> list[str]:
+    """The names shown for options of one table, which all differ.
+
+    Where several have one `title`, such as a choice and the class that was put in its place, one keeps it: the option
+    that is called so, or else the first, a choice. The others have their full names.
+    """
+    names = [title(option) for option in options]
+    keeps = {name: name if name in options else options[names.index(name)] for name in names}
+    return [name if keeps[name] == option else option for option, name in zip(options, names, strict=True)]
+
+
 def value_of(run: Run, option: str) -> str:
     """The value of an option as shown; for a class its name, for a text the beginnings of SHA-256."""
     if option.startswith(TEXT):
