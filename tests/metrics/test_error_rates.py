@@ -94,6 +94,12 @@ def test_a_few_sources_of_several_words_leave_the_others_to_be_measured_in_lette
     assert source_lengths(["a b\tV;PST SG", "c d", "abc"]) == ("words", [2, 2, 1])
 
 
+def test_only_ascii_white_space_separates_words():
+    assert source_lengths(["a\u00a0b c", "d\u3000e f g"]) == ("words", [2, 3])
+    assert source_lengths(["a\u00a0b", "c d"]) == ("words", [1, 2])
+    assert source_lengths(["a\u00a0b", "\u3000cd", "c d"]) == ("letters", [3, 3, 3])
+
+
 def test_figures_by_the_length_of_references_in_words():
     references = [" ".join("a" * words) for words in (6, 7, 8) for _ in range(10)]
     hypotheses = [*references[:19], "a", *(["b"] * 10)]
