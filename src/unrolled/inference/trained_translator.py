@@ -21,7 +21,7 @@ from unrolled.search.forced import score
 from unrolled.search.forced_scores import Lists
 from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator, Hypothesis, Search
-from unrolled.search.settings import BeamSearch, Greedy
+from unrolled.search.settings import BeamSearch, Greedy, is_exact
 from unrolled.text.tokenizer import Tokenizer
 from unrolled.text.tokens import split_words
 
@@ -132,7 +132,7 @@ class TrainedTranslator:
     ) -> list[Lists]:
         """``searched``, the result of `_search`, with the scores that the weights as they are give over all words."""
         search = self.search
-        if not isinstance(search, BeamSearch | Greedy) or search.exact:
+        if not isinstance(search, BeamSearch | Greedy) or is_exact(search):
             return list(searched)  # somebody else's search, or one whose scores are these
         inputs = (self._input(batch, lines) for batch in batches)
         return [search.with_forced_scores(generator, *given) for given in zip(inputs, searched, strict=True)]
