@@ -33,11 +33,6 @@ class Greedy:
         check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
         check_weights(self.weights)
 
-    @property
-    def exact(self) -> bool:
-        """Whether the log-probabilities it finds are the generator's own."""
-        return self.weights == "float" and self.shortlist is None
-
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """One hypothesis for every sentence of ``batch``, in its order."""
         if self.shortlist is None:
@@ -63,7 +58,7 @@ class Greedy:
 
 @dataclass(frozen=True, kw_only=True)
 class BeamSearch:
-    """Beam search as a setting; limits on lengths, ``weights``, ``shortlist`` and ``exact`` as in ``Greedy``.
+    """Beam search as a setting; limits on lengths, ``weights`` and ``shortlist`` as in ``Greedy``.
 
     ``coverage_penalty`` is beta of ``search.coverage``; a ``language_model`` with the same vocabulary, in evaluation
     mode, guides the search with ``language_model_weight`` as in ``search.fusion``.
@@ -90,11 +85,6 @@ class BeamSearch:
             raise UserError(
                 "search.shortlist and search.language_model: a language model needs all words; omit one of the two"
             )
-
-    @property
-    def exact(self) -> bool:
-        """Whether the log-probabilities it finds are the generator's own."""
-        return self.weights == "float" and self.shortlist is None
 
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """The best hypothesis for every sentence of ``batch``, in its order."""
@@ -136,3 +126,8 @@ class BeamSearch:
             score=self.length_normalization,
             nbest=count,
         )
+
+
+def is_exact(search: Greedy | BeamSearch) -> bool:
+    """Whether the log-probabilities that it finds are the generator's own."""
+    return search.weights == "float" and search.shortlist is None
