@@ -1,10 +1,13 @@
 """What align, arpa, average, check, interpolate, look and rescore do, from Python: the same as the commands."""
 
+import math
+
 import pytest
 from support.run_contents import corpus, lines
 from support.scripts import call_script
 
 import unrolled
+from unrolled.api.judged_sentences import TranslatedSentence
 
 FEW = {"model.embedding_size": 8, "model.encoder_size": 6, "model.decoder_size": 12}
 
@@ -132,3 +135,14 @@ def test_promises_are_tried_and_threads_left_as_they_were(tmp_path):
         torch.set_num_threads(before)
     assert (len(found), found.broken) == (17, [])
     assert "weights sum to one" in str(found)
+
+
+def test_a_translation_of_probability_0_can_be_weighted_as_one_from_a_file_can():
+    entries = [
+        TranslatedSentence("a", text, log_probability=log_p, score=log_p, finished=True, pieces=[text])
+        for text, log_p in [("x y", -math.inf), ("z", -1.0)]
+    ]
+    lists = unrolled.rescore([entries], {})
+    assert lists.by({"words": 1.0}).best() == ["x y"]
+    assert lists.by({"words": 1.0, "logp": 0.1}).best() == ["z"]
+    assert "inf" not in str(lists)

@@ -138,6 +138,25 @@ def test_a_run_is_tried_without_its_memory(translator):
     assert (translator.folder / "memory-val.csv").read_bytes() == alone  # an ensemble's rows are not this run's
 
 
+def test_only_ascii_white_space_separates_the_words_of_a_source(train_here):
+    """In six words, 18 pieces between any white space."""
+    words = [f"{letter}\u00a0{letter}\u3000{letter}" for letter in "abcdefgh"]
+    pairs = [(" ".join(words[(n + i) % 8] for i in range(6)), f"A{n}") for n in range(60)]
+    options = [
+        "attention=gru_att",
+        "tokenizer=word",
+        "logger=csv",
+        "~callbacks.pictures",
+        "~callbacks.attention_record",
+    ]
+    sizes = {"model.embedding_size": 8, "model.encoder_size": 6, "model.decoder_size": 12, "trainer.max_steps": 1}
+    run = train_here(*options, data=pairs, **sizes)
+    lengths = [name for name in run.evaluate("val", "search=greedy") if name.startswith("bleu, source of")]
+    assert [name.partition(" words")[0] for name in lengths] == ["bleu, source of 0 to 10"]
+    rows = run.ablate("zero", "val", "search=greedy")
+    assert {row["source_words"] for row in rows} == {"all", "6 or more"}
+
+
 def test_a_memory_without_positions_is_not_shuffled(train_translator):
     run = train_translator("location_extrapolating", **{"trainer.max_steps": 2})
     rows = run.ablate("all", "test", "search=greedy")

@@ -67,6 +67,13 @@ MISTAKES = [
     ("train.py", ["callbacks.early_stopping.monitor=meritt"], ["did you mean merit?"]),
     ("train.py", ["callbacks.checkpoint.monitor=val/blue"], ["callbacks.checkpoint.monitor=val/blue", "val/bleu?"]),
     ("train.py", ["callbacks.kept.monitor=val/word_error_rate"], ["callbacks.kept.monitor=val/word", "data.symbols"]),
+    ("train.py", ["callbacks.kept.monitor=train/loss"], ["callbacks.kept.monitor=train/loss is unknown"]),
+    ("train.py", ["model=encoder_decoder", "objective.monitor=val/aer"], ["val/aer: this model has no attention"]),
+    (
+        "train.py",
+        ["model=encoder_decoder", "search.coverage_penalty=0.2"],
+        ["search.coverage_penalty: model=encoder_decoder has no attention that could cover a source: omit it"],
+    ),
     ("train.py", ["callbacks.checkpoint.monitor=null"], ["callbacks.checkpoint.monitor=null", "give one of"]),
     ("train.py", ["objective=language_modeling"], ["objective=translation"]),
     ("train.py", ["model=rnn_lm", "objective=translation"], ["objective=language_modeling"]),

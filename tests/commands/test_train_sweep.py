@@ -167,6 +167,20 @@ def test_a_mistake_in_the_data_is_said_once_by_two_processes(tmp_path, capfd):
 
 
 @pytest.mark.slow
+def test_a_test_set_that_two_processes_cannot_divide_is_refused_before_training(tmp_path, capfd):
+    for name, lines in {"many": "x y\n" * 9, "one": "x\n"}.items():
+        (tmp_path / name).write_text(lines)
+    files = {"train": "many", "val": "many", "test": "one"}
+    data = ["model=rnn_lm", "data=monolingual_text", *(f"data.{split}={name}" for split, name in files.items())]
+    given = [*data, "tokenizer=word", "logger=csv", "hardware=ddp_cpu", "hydra.run.dir=run"]
+    done = call_script("train.py", *given, cwd=tmp_path)
+    said = done.stderr + capfd.readouterr().err
+    assert (done.status, said.count("1 sentences, 1 batches, 2 processes")) == (2, 1), said
+    assert f"{tmp_path / 'one'}: " in said
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
 def test_an_interrupted_sweep_ends_and_says_how_to_continue(tmp_path, caplog):
     again = [*SWEEP, *kill(tmp_path, 2, "on_train_batch_start", "SIGINT", seed=1)]
     with caplog.at_level("INFO"):

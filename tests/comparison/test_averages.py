@@ -15,7 +15,9 @@ def written(folder, rates=RATES, **more):
         results = {"test/word_error_rate": rate, "test/symbol_error_rate": rate / 4, "seed": seed}
         chosen = {"choices.model": model, "data.language": language, "seed": seed, "data.train": f"{language}.tsv"}
         command = ["experiment=g2p", f"data.language={language}", f"model={model}"]
-        write_run(folder / f"{number}-{model}", results=results, command=command, **(chosen | more))
+        known = {"sha256": {f"test.{side}": f"{side} of {language}" for side in ("source", "target")}}
+        chosen |= {"data.symbols": "word"}
+        write_run(folder / f"{number}-{model}", results=results, command=command, **(known | chosen | more))
     return load_runs(str(folder))
 
 
@@ -74,6 +76,86 @@ def test_systems_that_have_learnt_nothing_are_named_and_not_tested(tmp_path):
     assert [line.split()[0] for line in page.splitlines()[1:3]] == ["cgru", "dot"]
     table = (tmp_path / "out" / "comparison.md").read_text(encoding="utf-8")
     assert "**" not in next(line for line in table.splitlines() if line.startswith("| dot |"))
+
+
+def bold(folder, averages):
+    """The first words of the rows with a bold figure."""
+    write_averages(folder, averages, {}, [])
+    rows = (folder / "comparison.md").read_text(encoding="utf-8").splitlines()
+    return [row.split()[1] for row in rows if row.startswith("|") and "**" in row]
+
+
+def test_the_best_average_is_bold(tmp_path):
+    averages = average(written(tmp_path / "runs"), "data.language")
+    assert bold(tmp_path / "out", averages) == ["cgru"]
+    assert averages.without_best() == []
+
+
+ON_CGRU = [
+    {"data.symbols": "grapheme"},
+    {"sha256": {"test.source": "of ady", "test.target": "another"}},
+    {"sha256": {}},
+]
+
+
+@pytest.mark.parametrize("other", ON_CGRU)
+def test_none_is_the_best_and_none_is_tested_where_texts_or_symbols_differ_or_are_not_known(other, tmp_path):
+    kept = {model: {key: rate for key, rate in RATES.items() if key[0] == model} for model in ("cgru", "dot")}
+    runs = [*written(tmp_path / "a", kept["cgru"], **other), *written(tmp_path / "b", kept["dot"])]
+    averages = average(runs, "data.language", str(runs[-1].folder))
+    assert bold(tmp_path / "out", averages) == []
+    assert averages.tests(lambda folder: None, bootstrap=9, randomization=9) == {}  # nothing is read
+    facts = "test.source or test.target or data.symbols"
+    assert averages.without_best() == [
+        f"{title}: none is the best, as {facts} differ or are not known" for title in ("WER, %", "SER, %")
+    ]
+    (line,) = averages.without_tests()
+    assert line.startswith("cgru")
+    assert f": no p-value, as {facts} are not those of dot" in line
+
+
+def test_systems_that_can_be_compared_with_the_baseline_are_tested_although_another_cannot(tmp_path):
+    text, runs = write_text_data(tmp_path, links=False), []
+    for attention, symbols in (("bahdanau", "word"), ("dot", "word"), ("gru_att", "grapheme")):
+        write_run(
+            tmp_path / attention,
+            results={"test/word_error_rate": 1.0, "test/symbol_error_rate": 1.0},
+            data={**text, "symbols": symbols},
+            translations=REFERENCES,
+            **{"choices.attention": attention},
+        )
+        runs.append(str(tmp_path / attention))
+    averages = average(load_runs(runs), "data.test", runs[0])
+    tests = averages.tests(lambda folder: text_of(str(folder)), bootstrap=9, randomization=9)
+    assert [label.split(",")[0] for label in tests] == ["dot"]
+
+
+def test_systems_that_look_alike_are_tested_apart(tmp_path):
+    """1 and "1" are different values."""
+    data = {**write_text_data(tmp_path, links=False), "symbols": "word"}
+    for name, size, wrong in (("number", 1, 6), ("text", "1", 12), ("other", 2, 0)):
+        lines = [line + " x" * (place < wrong) for place, line in enumerate(REFERENCES)]
+        rates = {"test/word_error_rate": 100 * wrong / 24, "test/symbol_error_rate": 1.0}
+        write_run(tmp_path / name, results=rates, data=data, translations=lines, **{"model.size": size})
+    runs = load_runs([str(tmp_path / name) for name in ("number", "text", "other")])
+    averages = average(runs, "data.test", {"model.size": 2})
+    tests = averages.tests(lambda folder: text_of(str(folder)), bootstrap=9, randomization=9)
+    assert {label: scores[1]["test/word_error_rate"].score for label, scores in tests.items()} == {
+        "size=1": 25,
+        "size=1'": 50,
+    }
+
+
+def test_a_choice_and_the_class_that_was_put_in_its_place_have_columns_of_their_own(tmp_path):
+    parts = [("bahdanau", "x.A"), ("bahdanau", "x.B"), ("dot", "x.B")]
+    runs = []
+    for choice, target in parts:
+        options = {"choices.attention": choice, "attention._target_": target}
+        runs += written(tmp_path / f"{choice}{target}", {("cgru", "ady", 1): 1.0}, **options)
+    averages = average(runs, "data.language")
+    assert [dict(system.values) for system in averages.systems] == [
+        {"attention": choice, "attention._target_": target.removeprefix("x.")} for choice, target in parts
+    ]
 
 
 def test_systems_without_a_common_seed_are_named(tmp_path):

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from support.handmade_runs import TEXTS, run
@@ -11,8 +12,11 @@ from support.handmade_runs import TEXTS, run
 from unrolled.comparison.groups import BLEU, MEASURES, PERPLEXITY, compare
 from unrolled.comparison.report import notices
 from unrolled.comparison.varied_options import title, varied
+from unrolled.comparison.varied_options import titles as titled
 from unrolled.errors import UserError
 from unrolled.runs.folder import Run
+
+AER = next(measure for measure in MEASURES if measure.name == "test/aer")
 
 
 def titles(runs):
@@ -28,13 +32,15 @@ def test_a_folder_with_an_equals_sign_in_its_name_may_be_the_baseline():
     assert compare(runs, "optimizer.lr=0.1").baseline.runs == [runs[0]]
 
 
+@pytest.mark.parametrize("side", ["target", "alignment"])
 @pytest.mark.parametrize("split", ["test", "train", "val"])
-def test_a_text_that_changed_sets_runs_apart(split):
+def test_a_text_that_changed_sets_runs_apart(split, side):
     runs = [
-        run("a", sha256=TEXTS | {f"{split}.target": "5" * 64}),
-        run("b", sha256=TEXTS | {f"{split}.target": "6" * 64}),
+        run("a", sha256=TEXTS | {f"{split}.{side}": "5" * 64}),
+        run("b", sha256=TEXTS | {f"{split}.{side}": "6" * 64}),
     ]
-    assert len(compare(runs).groups) == 2
+    assert len({group.label for group in compare(runs).groups}) == 2
+    assert len({group.values[f"{split} text"] for group in compare(runs).groups}) == 2
 
 
 def test_the_seed_and_what_comes_from_it_vary_nothing():
@@ -72,6 +78,26 @@ def test_a_class_stands_for_what_is_inside():
     (group, other) = compare([run("a", **adam), run("b", **sgd)]).groups
     assert (dict(group.values), dict(other.values)) == ({"optimizer": "Adam"}, {"optimizer": "SGD"})
     assert group.label == "Adam"
+
+
+def test_a_choice_and_the_class_that_was_put_in_its_place_have_columns_of_their_own():
+    parts = [("bahdanau", "x.A"), ("bahdanau", "x.B"), ("dot", "x.B")]
+    runs = [
+        run(f"{n}", **{"choices.attention": choice, "attention._target_": target})
+        for n, (choice, target) in enumerate(parts)
+    ]
+    groups = compare(runs).groups
+    assert [dict(group.values) for group in groups] == [
+        {"attention": choice, "attention._target_": target.removeprefix("x.")} for choice, target in parts
+    ]
+    assert [group.label for group in groups] == ["bahdanau, A", "bahdanau, B", "dot, B"]
+    for group in groups:
+        assert compare(runs, yaml.safe_load(group.named().removeprefix("baseline=").strip("'"))).baseline == group
+
+
+def test_an_option_keeps_its_name_before_a_choice_and_a_class():
+    options = ["choices.optimizer", "optimizer._target_", "model._target_", "optimizer", "optimizer.lr"]
+    assert titled(options) == ["choices.optimizer", "optimizer._target_", "model", "optimizer", "optimizer.lr"]
 
 
 def test_copies_of_an_option_are_not_named_but_never_forgotten():
@@ -213,6 +239,25 @@ def test_perplexities_of_different_vocabularies_are_not_compared():
     assert comparison.best(PERPLEXITY) == []
     assert comparison.best(BLEU) == [comparison.groups[1]]
     assert [line.partition(":")[0] for line in notices(comparison)] == ["perplexity"]
+
+
+def test_alignment_error_rates_by_different_links_are_not_compared():
+    def compared(*links):
+        known = [{} if hashed is None else {"test.alignment": hashed * 64} for hashed in links]
+        rates = [{"test/aer": 0.3}, {"test/aer": 0.2}]
+        return compare(
+            [run("ab"[lr], lr=lr, bleu=1.0 + lr, results=rates[lr], sha256=TEXTS | known[lr]) for lr in (0, 1)]
+        )
+
+    for same in (compared("a", "a"), compared(None, None)):  # None: the data makes its links, or has none
+        assert same.best(AER) == [same.groups[1]]
+        assert notices(same) == []
+    for comparison in (compared("a", "b"), compared("a", None)):
+        assert comparison.best(AER) == []
+        assert comparison.best(BLEU) == [comparison.groups[1]]
+        assert notices(comparison) == [
+            "AER, %: none is the best, as test.source or test.target or test.alignment differ or are not known"
+        ]
 
 
 def test_the_baseline_is_named_by_a_run_or_by_options(tmp_path, monkeypatch):

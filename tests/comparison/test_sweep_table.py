@@ -35,6 +35,20 @@ def test_language_models_have_their_perplexity():
     assert row.split()[-2:] == ["20", "21.25"]
 
 
+def test_runs_that_do_not_say_what_was_monitored_are_judged_by_the_lowest_loss():
+    lines = sweep_table([run(f"{n}-x", lr=n, results={"val/loss": loss}) for n, loss in enumerate((3.0, 2.0, 4.0))])
+    assert [line.startswith("1 ") for line in lines.splitlines() if line.endswith("*")] == [True]
+
+
+def test_a_choice_and_the_class_that_was_put_in_its_place_have_columns_of_their_own():
+    parts = [("bahdanau", "x.A"), ("bahdanau", "x.B"), ("dot", "x.B")]
+    runs = [
+        run(f"{n}-x", **{"choices.attention": choice, "attention._target_": target})
+        for n, (choice, target) in enumerate(parts)
+    ]
+    assert sweep_table(runs).split()[:3] == ["job", "attention", "attention._target_"]
+
+
 def test_one_run_and_runs_without_a_figure_have_no_star():
     assert "*" not in sweep_table([job(0, 1, 20.0)])
     assert "*" not in sweep_table([job(0, 1, None, "diverged"), job(1, 2, None, "diverged")])

@@ -126,8 +126,11 @@ def test_callbacks_wait_for_figures_that_are_there():
     objective = SimpleNamespace(check_figure=lambda *given: check_choice(given[0], given[1], ["val/bleu", *given[2:]]))
     with pytest.raises(UserError, match=r"callbacks\.stop\.monitor=val/blue is unknown; did you mean val/bleu\?"):
         check_monitors(callbacks, objective)
-    for figure in ("val/bleu", "merit", "train/loss"):
+    for figure in ("val/bleu", "merit"):
         callbacks.callbacks.stop.monitor = figure
+        check_monitors(callbacks, objective)
+    callbacks.callbacks.stop.monitor = "train/loss"  # of one batch, and known only where curves are recorded
+    with pytest.raises(UserError, match=r"callbacks\.stop\.monitor=train/loss is unknown"):
         check_monitors(callbacks, objective)
     callbacks.callbacks.stop.monitor = "val/mine"
     callbacks.callbacks.mine = {"_target_": "my_package.Mine"}

@@ -7,7 +7,7 @@ import pytest
 
 from unrolled.inference.columns import Column
 from unrolled.inference.details import CorpusFigures, LogProbabilities, Tokens, WordByWord
-from unrolled.text.tokenizer import train_words
+from unrolled.text.tokenizer import train_sentencepiece, train_words
 
 WORDS = train_words(["the dog sleeps", "the cat"], size=None, min_count=1)
 LINES = ["the dog", "cat"]
@@ -52,6 +52,23 @@ def test_tables_of_later_lines_are_set_apart_too():
     words = WordByWord(columns=COLUMNS[:1])
     together = words.show(LINES[:1], [FIRST[:1]]) + words.show(LINES[1:], [FIRST[1:]])
     assert together == WordByWord(columns=COLUMNS[:1]).show(LINES, [FIRST])
+
+
+def test_words_of_which_a_tokenizer_keeps_nothing_are_known_words_of_no_run():
+    line = "the \u200b dog"
+    words = train_words([line])
+    pieces = train_sentencepiece(["the dog"] * 9, kind="unigram", size=12)
+    columns = [Column("pieces", pieces), Column("words", words)]
+    scored = [
+        [[(piece, HALF) for piece in [*tokenizer.pieces(tokenizer.encode([line])[0]), "</s>"]]]
+        for _, tokenizer in columns
+    ]
+    corpus = CorpusFigures(columns=columns)
+    corpus.show([line], scored)
+    figures = {name: values for name, *values in rows(corpus.end())[1:]}
+    assert figures["words"] == ["3", "3"]
+    assert figures["known_words"] == ["2", "2"]
+    assert figures["perplexity_per_known_word"][1] == "2"
 
 
 def test_a_corpus_has_figures_at_its_end_alone():

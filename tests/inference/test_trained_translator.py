@@ -13,7 +13,7 @@ from unrolled.models.fast.int8 import levels
 from unrolled.search.ensemble import arithmetic_mean
 from unrolled.search.settings import BeamSearch, Greedy
 from unrolled.search.shortlist import Shortlist
-from unrolled.text.tokenizer import WordTokenizer
+from unrolled.text.tokenizer import WordTokenizer, train_sentencepiece
 from unrolled.text.tokens import EOS
 
 SOURCE = [f"s{number}" for number in range(SOURCE_WORDS - 4)]
@@ -35,6 +35,22 @@ def test_every_line_gets_its_translation_whatever_the_batches_and_an_empty_line_
     assert together == translator(model, max_tokens=6).translate(LINES)
     assert together == [text for line in LINES for text in translator(model).translate([line])]
     assert [bool(text) for text in together] == [True, True, False, True, False]
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\u2003"])
+def test_a_line_is_empty_without_a_word_and_only_ascii_white_space_is_none(space):
+    model = build()
+    assert translator(model).translate([space]) == translator(model).translate(["unknown"])  # <unk>
+    assert translator(model).translate([space])[0]
+    assert translator(model).translate([" \t"]) == [""]
+
+
+def test_a_line_of_which_the_tokenizer_keeps_nothing_is_empty(tmp_path):
+    pieces = train_sentencepiece(["s1 s2 s3"] * 9, kind="unigram", size=9)
+    assert pieces.encode(["\u3000"]) == [[]]
+    trained = replace(translator(build()), members=(Member(build().eval(), pieces),))
+    assert trained.translate(["\u3000", "s1"]) == ["", trained.translate(["s1"])[0]]
+    assert trained.translate(["s1"])[0]
 
 
 def test_the_best_of_several_are_told_best_first_and_need_a_beam():

@@ -77,6 +77,15 @@ def test_figures_by_length_and_by_feature():
     assert not any("feature" in name for name in error_figures(sources, ["x"] * 3, ["x"] * 3, "word", None))
 
 
+def test_every_source_is_in_a_group_even_an_empty_one():
+    figures = error_figures(["ab", "", "\tV;PST", "abcd"], ["x", "y", "y", "w"], ["x", "x", "x", "w"], "grapheme", ";")
+    by_length = {name: rate for name, rate in figures.items() if "letters" in name}
+    assert by_length == {
+        "word_error_rate, source of 0 to 3 letters (3 lines)": pytest.approx(200 / 3),
+        "word_error_rate, source of 4 to 6 letters (1 lines)": 0,
+    }
+
+
 def test_sources_of_several_words_are_grouped_by_words():
     sources = ["jump"] * 10 + ["jump twice"] * 10 + ["walk and run"] * 10
     hypotheses = ["J"] * 10 + ["J J"] * 9 + ["J"] + ["W"] * 10
@@ -92,6 +101,12 @@ def test_sources_of_several_words_are_grouped_by_words():
 def test_a_few_sources_of_several_words_leave_the_others_to_be_measured_in_letters():
     assert source_lengths(["ab\tV;PST SG", "c d", "abc"]) == ("letters", [2, 3, 3])
     assert source_lengths(["a b\tV;PST SG", "c d", "abc"]) == ("words", [2, 2, 1])
+
+
+def test_only_ascii_white_space_separates_words():
+    assert source_lengths(["a\u00a0b c", "d\u3000e f g"]) == ("words", [2, 3])
+    assert source_lengths(["a\u00a0b", "c d"]) == ("words", [1, 2])
+    assert source_lengths(["a\u00a0b", "\u3000cd", "c d"]) == ("letters", [3, 3, 3])
 
 
 def test_figures_by_the_length_of_references_in_words():

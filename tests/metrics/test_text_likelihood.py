@@ -99,6 +99,14 @@ def test_words_that_any_model_has_not_do_not_count_where_vocabularies_are_compar
     assert figures["perplexity_per_word"] == pytest.approx(exp(34 / 5))
 
 
+def test_words_without_a_piece_are_not_known_words_of_probability_1():
+    with_it, without = TextLikelihood(), TextLikelihood()
+    add(with_it, "a \u200b b", [-3.0, -5.0, -1.0], [0, 2])
+    add(without, "a b", [-3.0, -5.0, -1.0], [0, 1])
+    assert (with_it.words, with_it.figures()["known_words"]) == (3, 2)
+    assert with_it.known == without.known
+
+
 def test_probability_0_is_an_infinite_perplexity_and_no_text_has_none():
     text = TextLikelihood()
     assert isnan(text.bits_per_character)

@@ -9,7 +9,7 @@ from unrolled.data.batch import Shared
 from unrolled.errors import UserError
 from unrolled.search.ensemble import Ensemble, geometric_mean
 from unrolled.search.forced import score_words
-from unrolled.search.settings import BeamSearch, Greedy
+from unrolled.search.settings import BeamSearch, Greedy, is_exact
 from unrolled.search.shortlist import Shortlist
 
 SOURCES = words([3, S, 2], SOURCE_WORDS, seed=1)
@@ -57,7 +57,7 @@ def test_with_all_words_it_changes_nothing(kind, attention):
 def test_it_finds_words_of_the_list_and_their_probability_among_all_words_is_known_on_demand(kind, seed):
     model, shortlist, batch = build("cgru", "gru_att", seed=seed), few(seed), batch_of(SOURCES)
     search = kind(**limits(shortlist=shortlist))
-    assert not search.exact
+    assert not is_exact(search)
     found = search(model, batch)
     allowed = shortlist.words(batch.source).tolist()
     assert len(allowed) < TARGET_WORDS

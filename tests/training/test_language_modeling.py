@@ -10,6 +10,7 @@ from support.small_models import CELLS, TARGET_WORDS, build_lm
 
 from unrolled.data.continuous import StreamLoader
 from unrolled.data.store import TokenStore
+from unrolled.models.state import map_state
 from unrolled.text.tokens import BOS, EOS
 from unrolled.training.language_modeling import LanguageModeling
 from unrolled.training.schedule import constant
@@ -133,6 +134,19 @@ def test_an_interrupted_training_goes_on_as_if_it_had_not_stopped(tmp_path, monk
 def test_every_rank_gets_its_own_state_back():
     task = module()
     states = [task.model.zero_state(2), tuple((h + 1, c) for h, c in task.model.zero_state(2))]
-    task._trainer = SimpleNamespace(global_rank=1)
+    task._trainer = SimpleNamespace(global_rank=1, world_size=2)
     task.on_load_checkpoint({"carried": states})
     torch.testing.assert_close(task._carried["training"], states[1])
+
+
+@pytest.mark.parametrize(("before", "after"), [(1, 2), (2, 1), (2, 3)])
+def test_other_processes_than_before_divide_the_rows_of_a_continuous_text_anew(before, after):
+    task = module()
+    whole = tuple((h + torch.randn_like(h), c + torch.randn_like(c)) for h, c in task.model.zero_state(6))
+    states = [map_state(lambda t, rank=rank: t.chunk(before)[rank], whole) for rank in range(before)]
+    for rank in range(after):
+        task._trainer = SimpleNamespace(global_rank=rank, world_size=after)
+        task.on_load_checkpoint({"carried": states})
+        torch.testing.assert_close(
+            task._carried["training"], map_state(lambda t, rank=rank: t.chunk(after)[rank], whole), rtol=0, atol=0
+        )

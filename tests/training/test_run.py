@@ -17,7 +17,7 @@ from unrolled.training.callbacks.beginning import Beginning
 from unrolled.training.callbacks.divergence import Diverged
 from unrolled.training.callbacks.speed import Speed
 from unrolled.training.preemption import Preempted
-from unrolled.training.run import _fit_validations, run
+from unrolled.training.run import _check_test, _fit_validations, run
 
 
 class Task(torch.nn.Module):
@@ -79,6 +79,11 @@ def checkpoint(task, step=7):
     }
 
 
+DATA = SimpleNamespace(
+    fingerprint=lambda: {"tokenizer.target": "abc", "train.target": "def"}, test_dataloader=lambda: range(4)
+)
+
+
 @pytest.fixture
 def start(tmp_path, monkeypatch):
     """``start(fit)``: run it in tmp_path; the trainer, and what run() returned."""
@@ -88,11 +93,10 @@ def start(tmp_path, monkeypatch):
 
     def begin(fit=lambda: None, best=None, accepts=True, **options):
         trainer = Trainer(tmp_path, fit, best, accepts=accepts)
-        data = SimpleNamespace(fingerprint=lambda: {"tokenizer.target": "abc", "train.target": "def"})
         facts = {"model": "cgru", "seed": 3}
         return trainer, run(
             module=options.pop("task", Task()),
-            data=data,
+            data=DATA,
             trainer=trainer,
             folder=tmp_path,
             begin=(tmp_path / "begun").touch,
@@ -165,7 +169,7 @@ def test_only_what_lightning_says_of_the_number_of_batches_is_the_users_mistake(
     ):
         trainer = Trainer(tmp_path, fit(source))
         with pytest.raises(raised, match=said):
-            run(module=Task(), data=None, trainer=trainer, folder=tmp_path, begin=lambda: None, facts={})
+            run(module=Task(), data=DATA, trainer=trainer, folder=tmp_path, begin=lambda: None, facts={})
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGUSR2])
@@ -227,10 +231,36 @@ def test_training_resumes_from_the_last_checkpoint_of_the_same_model(start, tmp_
 
 
 @pytest.mark.parametrize(
-    ("every", "accumulated", "becomes"), [(10, 2, 9), (8, 2, 8), (10, 1, 10), (1.0, 2, 1.0), (0.5, 4, 0.5)]
+    ("every", "accumulated", "becomes"), [(10, 2, 9), (8, 2, 8), (10, 1, 10), (1.0, 2, 1.0), (0.5, 4, 0.5), (50, 2, 9)]
 )
-def test_an_epoch_of_too_few_batches_for_lack_of_memory_is_validated_at_its_end(every, accumulated, becomes):
+def test_an_epoch_of_too_few_batches_for_lack_of_memory_is_validated_at_its_end(every, accumulated, becomes, caplog):
     facts = {"val_check_interval": every, "accumulate_grad_batches": accumulated, "check_val_every_n_epoch": 1}
-    trainer = SimpleNamespace(**facts, world_size=1)
+    trainer = SimpleNamespace(**facts, world_size=2, is_global_zero=True)
     _fit_validations(trainer, SimpleNamespace(train_dataloader=lambda: range(9)))
     assert trainer.val_check_interval == becomes
+    assert [record.message for record in caplog.records] == (
+        ["trainer.val_check_interval=50: an epoch has only 9 batches: it is validated at its end"]
+        if every == 50
+        else []
+    )
+
+
+@pytest.mark.parametrize(("share", "fits"), [(0.2, False), (0.4, True), (1.0, True), (1, True)])
+def test_a_share_of_the_test_set_that_is_no_batch_is_refused(share, fits):
+    trainer, data = SimpleNamespace(limit_test_batches=share), SimpleNamespace(test_dataloader=lambda: range(4))
+    with nullcontext() if fits else pytest.raises(UserError, match=r"limit_test_batches=0\.2: the test set has only 4"):
+        _check_test(trainer, data)
+
+
+def test_of_several_processes_every_one_draws_its_dropout_for_itself(tmp_path):
+    drawn = []
+    for rank in (0, 1):
+        torch.manual_seed(5)
+        trainer = Trainer(tmp_path, lambda: drawn.append(torch.rand(3).tolist()))
+        trainer.world_size, trainer.global_rank, trainer.is_global_zero = 2, rank, False
+        trainer.strategy.setup_environment, trainer.strategy.broadcast = (lambda: None), (lambda value: value)
+        with suppress(RuntimeError):  # there is nothing to be tested
+            run(module=Task(), data=DATA, trainer=trainer, folder=tmp_path, begin=lambda: None, facts={})
+    torch.manual_seed(5)
+    assert drawn[0] == torch.rand(3).tolist()
+    assert drawn[1] != drawn[0]

@@ -43,6 +43,21 @@ def test_plateau_halves_when_the_figure_stops_improving(mode, values):
     assert optimizer.param_groups[0]["lr"] == 0.1
 
 
+def test_a_validation_is_seen_once_also_after_an_interruption():
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    options = {"monitor": "val/bleu", "mode": "max", "length": None, "factor": 0.5, "minimum": 0.0}
+    scheduler = halve_on_plateau(optimizer, patience=0, **options)["scheduler"]
+    for validated, figure in [(8, 1.0), (8, 1.0), (16, 2.0), (16, 2.0)]:  # of four epochs two without a validation
+        scheduler.look(figure, validated)
+    assert optimizer.param_groups[0]["lr"] == 1.0
+    resumed = halve_on_plateau(optimizer, patience=0, **options)["scheduler"]
+    resumed.load_state_dict(scheduler.state_dict())
+    resumed.look(2.0, 16)
+    assert optimizer.param_groups[0]["lr"] == 1.0
+    resumed.look(2.0, 24)
+    assert optimizer.param_groups[0]["lr"] == 0.5
+
+
 @pytest.mark.parametrize(("mode", "values"), [("max", [5.0, 5.0001, 5.0002]), ("min", [5.0, 4.9999, 4.9998])])
 def test_the_smallest_improvement_is_one(mode, values):
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)

@@ -122,7 +122,7 @@ def _averaged(runs: Sequence[Folder], options: Mapping[str, Any], *, write: bool
     for name, number in samples.items():
         check(name, number, POSITIVE_WHOLE)
     averages = average(runs, options["over"], options["baseline"])
-    lines, pairs = [*averages.notices, *averages.without_tests()], {}
+    lines, pairs = [*averages.notices, *averages.without_best(), *averages.without_tests()], {}
     try:
         pairs = averages.tests(lambda run: text_of(str(run)), **samples)
     except UserError as problem:

@@ -17,6 +17,7 @@ from unrolled.inference.trained_translator import TrainedTranslator
 from unrolled.inspection.heat_maps import save_alignments
 from unrolled.metrics.error_figures import error_figures
 from unrolled.metrics.translation_scores import bleu_by_length, translation_scores
+from unrolled.text.tokens import split_words
 
 EDGES = (0, 11, 21, 31, 41, 51)  # the smallest source lengths, in words, of the groups of BLEU by length
 
@@ -45,7 +46,7 @@ def evaluated(translator: TrainedTranslator, first: str, config: DictConfig) -> 
         results |= error_figures(sources, hypotheses, references, symbols, text.feature_separator)
     gold = text.gold(config.split)
     results |= translator.attention_figures(sources, references, gold)
-    lengths = [len(source.split()) for source in sources]
+    lengths = [len(split_words(source)) for source in sources]
     for low, high, sentences, bleu in bleu_by_length(hypotheses, references, lengths, EDGES, **scoring):
         words = f"{low} words or more" if math.isinf(high) else f"{low} to {high} words"
         results[f"bleu, source of {words} ({sentences} sentences)"] = bleu

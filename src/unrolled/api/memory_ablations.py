@@ -24,6 +24,7 @@ from unrolled.metrics.error_rates import total as total_errors
 from unrolled.metrics.line_scores import Bleu
 from unrolled.models.ablation import ABLATIONS, ablated, check_memory
 from unrolled.text.table import table
+from unrolled.text.tokens import split_words
 
 ALL = "all"
 SHUFFLE = "shuffle"
@@ -64,7 +65,7 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
     gold = text.gold(config.split)
     symbols = run.data.get("symbols")
     bleu = Bleu(run.data.bleu_tokenize, run.data.bleu_lowercase)
-    groups = groups_by_length([len(source.split()) for source in sources])
+    groups = groups_by_length([len(split_words(source)) for source in sources])
     rows = []
     for name in (INTACT, *names):
         with nullcontext() if name == INTACT else ablated(models, name):

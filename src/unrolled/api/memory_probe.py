@@ -19,6 +19,7 @@ from unrolled.inference.translated_words import Examples, examples, joined
 from unrolled.metrics.linear_probe import LinearProbe, area_under_curve, fit
 from unrolled.models.ablation import check_memory
 from unrolled.text.table import table
+from unrolled.text.tokens import split_words
 
 PAIRS = 32
 """Sentence pairs whose memories are held at once."""
@@ -101,7 +102,7 @@ def _examples(translator: TrainedTranslator, text: Any, split: str) -> Iterator[
 
 def _groups(sources: list[str], lines: Any, distances: Any) -> Iterator[tuple[str, str, Any]]:
     """What is grouped, the name of the group, which examples are in it: all, by length, by distance; no empty group."""
-    for name, of_group in groups_by_length([len(source.split()) for source in sources]):
+    for name, of_group in groups_by_length([len(split_words(source)) for source in sources]):
         chosen = np.isin(lines, of_group)
         if chosen.any():
             yield ALL if name == ALL else "length", name, chosen

@@ -13,7 +13,7 @@ from unrolled.configuration.composition import composed, known, options_of
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError, counted
 from unrolled.rescoring.choose import Lists, best, check_name, rescored, tuned, with_feature, word_count
-from unrolled.rescoring.nbest import LEAST, Entry, format_entry, parse_nbest
+from unrolled.rescoring.nbest import LEAST, Entry, finite, format_entry, parse_nbest
 from unrolled.text.lines import read_lines
 
 log = logging.getLogger(__name__)
@@ -167,4 +167,4 @@ def _entry(sentence: TranslatedSentence) -> Entry:
         raise UserError(
             f"lists: {sentence!r:.60} is not a translation: give what translate(sentences, nbest=10) returned"
         )
-    return Entry(sentence.text, {"logp": sentence.log_probability}, sentence.score)
+    return Entry(sentence.text, {"logp": finite(sentence.log_probability)}, finite(sentence.score))

@@ -6,9 +6,18 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from unrolled.comparison.groups import MEASURES, Measure, Spread, is_stuck, same_folder
+from unrolled.comparison.groups import (
+    MEASURES,
+    WORD_ERROR_RATE,
+    Measure,
+    Spread,
+    alike,
+    distinct,
+    is_stuck,
+    same_folder,
+)
 from unrolled.comparison.report import NOTHING
-from unrolled.comparison.varied_options import CHOICE, identity, shown, title, value_of, varied
+from unrolled.comparison.varied_options import CHOICE, identity, shown, title, titles, value_of, varied
 from unrolled.data.corpus import CorpusText
 from unrolled.errors import UserError, nearest
 from unrolled.metrics.error_rates import Errors, errors_of_lines
@@ -74,6 +83,16 @@ class Averages:
             if measure.name in AVERAGED and all(system.average(self.names, measure.name) for system in self.systems)
         ]
 
+    def comparable(self, measure: Measure, systems: Sequence[System] | None = None) -> bool:
+        """Whether all systems, or these, share on each data set what the figure depends on, or do not have it."""
+        systems = systems or self.systems
+        if len(systems) < 2 or measure not in self.measures:
+            return True
+        return all(
+            alike([system.runs[name][seed] for system in systems for seed in system.seeds(self.names)], measure)
+            for name in self.names
+        )
+
     def tests(
         self, text_of: Callable[[Path], CorpusText], *, bootstrap: int, randomization: int
     ) -> dict[str, dict[Any, dict[str, PairedScores]]]:
@@ -85,6 +104,8 @@ class Averages:
             return {}
         by_system: dict[str, dict[Any, dict[str, PairedScores]]] = {}
         for system in self.systems:
+            if not self.comparable(WORD_ERROR_RATE, (system, self.baseline)):
+                continue
             for seed in self._common_seeds(system):
                 if any(is_stuck(either.runs[name][seed]) for either in (system, self.baseline) for name in self.names):
                     continue
@@ -102,17 +123,31 @@ class Averages:
             return []
         return [seed for seed in system.seeds(self.names) if seed in self.baseline.seeds(self.names)]
 
+    def without_best(self) -> list[str]:
+        """Why no system is the best: texts, signatures or symbols that differ, or are not known, on a data set."""
+        return [
+            f"{measure.title}: none is the best, as {measure.depends_on} differ or are not known"
+            for measure in self.measures
+            if not self.comparable(measure)
+        ]
+
     def without_tests(self) -> list[str]:
-        """Why systems have no p-values: runs that have learnt nothing, no seed in common with the baseline."""
+        """Why systems have no p-values: runs that have learnt nothing, or have no seed or rate like the baseline's."""
         runs = [run for system in self.systems for name in self.names for run in system.runs[name].values()]
         lines = [f"{run.folder}: {NOTHING}" for run in runs if is_stuck(run)]
         if self.baseline is None:
             return lines
-        return lines + [
-            f"{system.label}: no p-value, as it has no seed of {self.baseline.label} on every data set"
-            for system in self.systems
-            if system is not self.baseline and not self._common_seeds(system)
-        ]
+        of_rates = f"{WORD_ERROR_RATE.depends_on} are not those of {self.baseline.label}, or not known"
+        for system in self.systems:
+            if system is self.baseline:
+                continue
+            if not self._common_seeds(system):
+                lines.append(
+                    f"{system.label}: no p-value, as it has no seed of {self.baseline.label} on every data set"
+                )
+            elif not self.comparable(WORD_ERROR_RATE, (system, self.baseline)):
+                lines.append(f"{system.label}: no p-value, as {of_rates}")
+        return lines
 
 
 def _errors(run: Run, text_of: Callable[[Path], CorpusText]) -> list[Errors]:
@@ -161,7 +196,9 @@ def average(runs: Sequence[Run], over: str, baseline: str | Mapping[str, Any] | 
                 f"{seeds[run.seed].folder}: repeated by {run.folder}, with the same options and seed; left out"
             )
         seeds[run.seed] = run
-    systems = [_system(others, sets) for sets in by_options.values()]
+    systems: list[System] = []
+    for sets in by_options.values():
+        systems.append(_system(others, sets, [system.label for system in systems]))
     names = [name for name in systems[0].runs if all(name in system.runs for system in systems)]
     every = list(dict.fromkeys(name for system in systems for name in system.runs))
     if not names:
@@ -184,12 +221,13 @@ def _follows(column: Sequence[str], other: Sequence[str]) -> bool:
     return len(set(zip(other, column))) == len(set(other))
 
 
-def _system(others: Sequence[str], sets: Mapping[str, Mapping[Any, Run]]) -> System:
+def _system(others: Sequence[str], sets: Mapping[str, Mapping[Any, Run]], labels: Sequence[str]) -> System:
+    """The system with the runs ``sets``; its label is not one of ``labels``."""
     first = next(iter(next(iter(sets.values())).values()))
-    values = {title(name): value_of(first, name) for name in others}
+    values = {name: value_of(first, other) for name, other in zip(titles(others), others, strict=True)}
     label = ", ".join(f"{name.rpartition('.')[2]}={value}" if "." in name else value for name, value in values.items())
     plain = "-".join(value_of(first, f"choices.{group}") for group in ("model", "attention"))
-    return System(label or plain, values, sets)
+    return System(distinct(label or plain, labels), values, sets)
 
 
 def _baseline(systems: Sequence[System], wanted: str | Mapping[str, Any]) -> System:

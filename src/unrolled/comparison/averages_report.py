@@ -82,7 +82,7 @@ def _by_set(averages: Averages, measure: Measure) -> Table:
 def _is_best(system: System, averages: Averages, measure: Measure) -> bool:
     learnt = [system for system in averages.systems if not system.all_stuck(averages.names)]
     means = [spread.mean for system in learnt if (spread := system.average(averages.names, measure.name))]
-    if system not in learnt:
+    if system not in learnt or not averages.comparable(measure):
         return False
     mine = system.average(averages.names, measure.name)
     best = min(means) if measure.better < 0 else max(means)

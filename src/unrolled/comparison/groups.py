@@ -8,7 +8,7 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any, NamedTuple
 
-from unrolled.comparison.varied_options import CHOICE, TARGET, identity, shown, title, value_of, varied
+from unrolled.comparison.varied_options import CHOICE, TARGET, identity, shown, title, titles, value_of, varied
 from unrolled.errors import UserError
 from unrolled.runs.folder import Run
 
@@ -17,7 +17,7 @@ class Measure(NamedTuple):
     """A figure of results.json.
 
     better: 1 if higher is better, -1 if lower is, 0 if neither. alike: facts that two runs must have in common for the
-    figure to be comparable.
+    figure to be comparable, see `alike`.
     """
 
     name: str
@@ -31,8 +31,15 @@ class Measure(NamedTuple):
         """The value as the tables show it."""
         return f"{value * self.scale:,.{self.decimals}f}"
 
+    @property
+    def depends_on(self) -> str:
+        """The facts of `alike`, for a notice."""
+        return " or ".join(self.alike)
+
 
 TEST = ("test.source", "test.target")
+LINKS = "test.alignment"
+"""Known only of data with a file of word links."""
 MEASURES = (
     Measure("test/bleu", "BLEU", 1, (*TEST, "bleu_signature")),
     Measure("test/chrf", "chrF", 1, (*TEST, "chrf_signature")),
@@ -40,7 +47,7 @@ MEASURES = (
     Measure("test/word_error_rate", "WER, %", -1, (*TEST, "data.symbols")),
     Measure("test/symbol_error_rate", "SER, %", -1, (*TEST, "data.symbols")),
     Measure("test/perplexity", "perplexity", -1, ("test.target", "tokenizer.target")),
-    Measure("test/aer", "AER, %", -1, TEST, scale=100),
+    Measure("test/aer", "AER, %", -1, (*TEST, LINKS), scale=100),
     Measure("parameters", "parameters", 0, decimals=0),
     Measure("train/target_tokens_per_second", "tokens/s", 1, decimals=0),
     Measure("peak_memory_mib", "memory, MiB", -1, decimals=0),
@@ -120,9 +127,16 @@ class Comparison:
     def comparable(self, measure: Measure) -> bool:
         """Whether all groups with the figure share what it depends on, such as the text or the vocabulary."""
         groups = [group for group in self.groups if group.spread(measure.name)]
-        runs = [run for group in groups for run in group.runs]
-        alike = all(len({run.fact(name) for run in runs}) == 1 and runs[0].fact(name) for name in measure.alike if runs)
-        return alike or len(groups) < 2
+        return len(groups) < 2 or alike([run for group in groups for run in group.runs], measure)
+
+
+def alike(runs: Sequence[Run], measure: Measure) -> bool:
+    """Whether ``runs`` share all that a figure depends on; what a run does not know, it does not share.
+
+    Runs of which none has a file of word links are alike in these.
+    """
+    facts = {name: {run.fact(name) for run in runs} for name in measure.alike}
+    return all(len(values) == 1 and (name == LINKS or None not in values) for name, values in facts.items())
 
 
 def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None) -> Comparison:
@@ -146,13 +160,18 @@ def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None
     groups: list[Group] = []
     for seeds in members.values():
         values = [value_of(next(iter(seeds.values())), option) for option in options]
-        label = _label(options, values, seeds)
-        while any(group.label == label for group in groups):
-            label += "'"  # 1 and "1" look the same
+        label = distinct(_label(options, values, seeds), [group.label for group in groups])
         groups.append(
-            Group(label, dict(zip(map(title, options), values)), [seeds[seed] for seed in sorted(seeds, key=_number)])
+            Group(label, dict(zip(titles(options), values)), [seeds[seed] for seed in sorted(seeds, key=_number)])
         )
     return Comparison(options, groups, left_out, None if baseline is None else _baseline(groups, baseline, left_out))
+
+
+def distinct(label: str, others: Sequence[str]) -> str:
+    """The label, with an apostrophe for each of ``others`` that is the same: 1 and "1" look alike."""
+    while label in others:
+        label += "'"
+    return label
 
 
 def _number(seed: Any) -> int:

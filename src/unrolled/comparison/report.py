@@ -304,7 +304,7 @@ def notices(comparison: Comparison) -> list[str]:
                 folders = ", ".join(str(run.folder) for run in without)
                 lines.append(f"{group.label}: no mean of {measure.title}, as it is missing or infinite in {folders}")
         if not comparison.comparable(measure):
-            lines.append(f"{measure.title}: none is the best, as {' or '.join(measure.alike)} differ or are not known")
+            lines.append(f"{measure.title}: none is the best, as {measure.depends_on} differ or are not known")
     return lines
 
 

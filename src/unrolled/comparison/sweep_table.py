@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from unrolled.comparison.groups import MEASURES
-from unrolled.comparison.varied_options import ABSENT, shown, title, value_of, varied
+from unrolled.comparison.varied_options import ABSENT, TARGET, shown, titles, value_of, varied
 from unrolled.runs.folder import Run
 from unrolled.text.table import table
 
@@ -19,8 +19,8 @@ def sweep_table(runs: Sequence[Run]) -> str:
     """
     monitors = list(dict.fromkeys(_monitor(run) for run in runs))
     options = varied(runs)
-    names = [title(option) for option in options]
-    short = [name.rpartition(".")[2] for name in names]
+    names = titles(options)
+    short = [name if name.endswith(TARGET) else name.rpartition(".")[2] for name in names]
     head = ["job", *(short if len(set(short)) == len(short) else names)]
     columns: list[list[str]] = [[run.folder.name.partition("-")[0] for run in runs]]
     columns += [[value_of(run, option) for run in runs] for option in options]
@@ -59,7 +59,9 @@ def _best(runs: Sequence[Run]) -> Run | None:
 
     def merit(run: Run) -> float:
         value: Any = run.results.get(_monitor(run))
-        sign = -1.0 if run.options.get("objective.mode") == "min" else 1.0
+        # of a run that does not say what was monitored, the loss
+        mode = run.options.get("objective.mode", "max" if "objective.monitor" in run.options else "min")
+        sign = -1.0 if mode == "min" else 1.0
         return sign * value if isinstance(value, int | float) and run.status == "completed" else -math.inf
 
     best = max(runs, key=merit)

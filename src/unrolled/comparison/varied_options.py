@@ -38,11 +38,23 @@ def title(option: str) -> str:
     return option.removeprefix(CHOICE).removesuffix(TARGET)
 
 
+def titles(options: Sequence[str]) -> list[str]:
+    """The names shown for options of one table, which all differ.
+
+    Where several have one `title`, such as a choice and the class that was put in its place, one keeps it: the option
+    that is called so, or else the first, a choice. The others have their full names.
+    """
+    names = [title(option) for option in options]
+    keeps = {name: name if name in options else options[names.index(name)] for name in names}
+    return [name if keeps[name] == option else option for option, name in zip(options, names, strict=True)]
+
+
 def value_of(run: Run, option: str) -> str:
     """The value of an option as shown; for a class its name, for a text the beginnings of SHA-256."""
     if option.startswith(TEXT):
-        split = option.removeprefix(TEXT)
-        return " ".join(run.sha256.get(f"{split}.{side}", ABSENT)[:7] for side in ("source", "target"))
+        source, target, links = _files(run, option)
+        hashes = [source, target] if links is None else [source, target, links]
+        return " ".join(ABSENT if sha256 is None else sha256[:7] for sha256 in hashes)
     if option not in run.options:
         return ABSENT
     value = shown(run.options[option])
@@ -52,18 +64,23 @@ def value_of(run: Run, option: str) -> str:
 def identity(run: Run, name: str) -> str:
     """What distinguishes values: unlike `value_of` the complete value; 0 equals 0.0, but not "0"."""
     if name.startswith(TEXT):
-        return repr([run.sha256.get(f"{name.removeprefix(TEXT)}.{side}") for side in ("source", "target")])
+        return repr(_files(run, name))
     if name not in run.options:
         return ABSENT
     value = run.options[name]
     return repr(float(value) if isinstance(value, int) and not isinstance(value, bool) else value)
 
 
+def _files(run: Run, option: str) -> list[str | None]:
+    """SHA-256 of source, target and known word links of a text; None for what it does not have."""
+    return [run.sha256.get(f"{option.removeprefix(TEXT)}.{side}") for side in ("source", "target", "alignment")]
+
+
 def varied(runs: Sequence[Run]) -> list[str]:
     """The options in which ``runs`` differ, except the seed, choices first.
 
     An option is dropped if its values are a function of those already kept that may explain it, see `_may_explain`. A
-    test, training or validation text that changed although no option did counts as an option.
+    test, training or validation text that changed, or its known links, although no option did counts as an option.
     """
     options = dict.fromkeys(name for run in runs for name in run.options if not _ignored(name))
     options |= dict.fromkeys(f"{TEXT}{split}" for split in ("test", "train", "val"))

@@ -166,7 +166,7 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
 def check_monitors(config: DictConfig, module: Objective) -> None:
     """UserError for a callback that waits for a figure of validations which ``module`` does not have.
 
-    A callback of somebody else's may log figures of its own, and what training logs is not known beforehand.
+    A callback of somebody else's may log figures of its own.
     """
     from unrolled.training.merit import MERIT
 
@@ -174,7 +174,7 @@ def check_monitors(config: DictConfig, module: Objective) -> None:
     if not all(str(node._target_).startswith(OURS) for node in callbacks.values()):
         return
     for name, node in callbacks.items():
-        if "monitor" in node and not str(node.monitor).startswith("train/"):
+        if "monitor" in node:
             module.check_figure(f"callbacks.{name}.monitor", node.monitor, MERIT)
 
 
@@ -207,6 +207,13 @@ def _check_objective(config: DictConfig, model: nn.Module) -> str:
         raise UserError(
             f"model={config.choices.model} has no attention to align: omit alignment=..., or use model=cgru"
         )
+    cannot_cover = kind == "translation" and model.attention is None
+    for search in ("search", "validation_search"):
+        if cannot_cover and OmegaConf.select(config, f"{search}.coverage_penalty"):
+            raise UserError(
+                f"{search}.coverage_penalty: model={config.choices.model} has no attention that could cover a source: "
+                "omit it"
+            )
     return kind
 
 

@@ -65,8 +65,8 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                 check_choices(config)
                 check_options(config, name)
                 return task(_trusting(config))
-            except Exception as problem:
-                if users_mistake(problem) is not None:
+            except (Exception, SystemExit) as problem:  # the latter where one of several processes has said the mistake
+                if isinstance(problem, SystemExit) or users_mistake(problem) is not None:
                     remove_if_empty(Path(HydraConfig.get().runtime.output_dir))  # which Hydra has made for it
                 raise
 

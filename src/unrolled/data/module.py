@@ -230,7 +230,10 @@ class DataModule(lightning.LightningDataModule):
         if self._stream:
             rows, steps = (self._stream_rows, self._stream_steps) if split == "train" else (ranks, EVALUATION_STEPS)
             return StreamLoader(self._stores[split][1], rows=rows, steps=steps, rank=rank, world_size=ranks)
-        batches = self._batches(split, rank=rank, world_size=ranks)
+        try:
+            batches = self._batches(split, rank=rank, world_size=ranks)
+        except UserError as problem:
+            raise UserError(f"{self.text.files[split].target}: {problem}") from problem
         return BatchLoader(*self._stores[split], self._lines[split], batches, self._links if split == "train" else None)
 
     def _batches(self, split: str, *, rank: int = 0, world_size: int = 1) -> TokenBudgetBatches:

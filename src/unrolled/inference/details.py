@@ -8,7 +8,7 @@ from math import isfinite
 from unrolled.inference.columns import Column
 from unrolled.inference.scored_pieces import Pieces
 from unrolled.metrics.perplexity import LogLikelihood
-from unrolled.metrics.text_likelihood import BIT, TextLikelihood, per_word
+from unrolled.metrics.text_likelihood import BIT, TextLikelihood, per_word, words_without_pieces
 from unrolled.text.table import table
 from unrolled.text.tokens import split_words
 
@@ -110,10 +110,11 @@ class CorpusFigures:
         """Nothing yet."""
         for line, row in zip(lines, zip(*scored, strict=True), strict=True):
             unknown = [column.unknown(line, pieces) for column, pieces in zip(self._columns, row, strict=True)]
-            unknown_to_any = set(chain(*unknown))
-            for column, sums, pieces, to_run in zip(self._columns, self._sums, row, unknown, strict=True):
-                log_probs, words = [log_p for _, log_p in pieces], column.tokenizer.words_of_pieces(line)
-                sums.add(line, log_probs, words, unknown=to_run, unknown_to_any=unknown_to_any)
+            words = [column.tokenizer.words_of_pieces(line) for column in self._columns]
+            unknown_to_any = set(chain(*unknown, *(words_without_pieces(line, of_run) for of_run in words)))
+            for sums, pieces, to_run, of_run in zip(self._sums, row, unknown, words, strict=True):
+                log_probs = [log_p for _, log_p in pieces]
+                sums.add(line, log_probs, of_run, unknown=to_run, unknown_to_any=unknown_to_any)
         return ""
 
     def end(self) -> str:

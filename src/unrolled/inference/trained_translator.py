@@ -21,8 +21,9 @@ from unrolled.search.forced import score
 from unrolled.search.forced_scores import Lists
 from unrolled.search.frozen_weights import inference
 from unrolled.search.generator import Generator, Hypothesis, Search
-from unrolled.search.settings import BeamSearch, Greedy
+from unrolled.search.settings import BeamSearch, Greedy, is_exact
 from unrolled.text.tokenizer import Tokenizer
+from unrolled.text.tokens import split_words
 
 
 class Output(NamedTuple):
@@ -92,13 +93,14 @@ class TrainedTranslator:
         return share(batch, sources, others).to(self.device)
 
     def translate(self, lines: Sequence[str]) -> list[str]:
-        """Each line's best translation as text; an empty line gives an empty line."""
+        """Each line's best translation as text; a line without words gives an empty line."""
         return [best.text for best, *_ in self.translations(lines)]
 
     def translations(self, lines: Sequence[str], count: int = 1, *, scored: bool = False) -> list[list[Output]]:
-        """The ``count`` best of each line, best first; an empty line gets an empty one. UserError: no n-best search.
+        """The ``count`` best of each line, best first; a line without words, or without pieces, gets an empty one.
 
         ``scored``: their scores matter: after a search with rounded weights or among few words they are computed again.
+        UserError: no n-best search.
         """
         if count > 1 and not isinstance(self.search, BeamSearch):
             raise UserError(f"nbest={count} needs a beam: use search=beam")
@@ -109,9 +111,11 @@ class TrainedTranslator:
             if scored:
                 searched = inference(self._with_forced_scores)(self.generator, batches, lines, searched)
         for batch, lists in zip(batches, searched, strict=True):
-            for line, hypotheses in zip(batch.index.tolist(), lists, strict=True):
+            assert batch.source_lengths is not None
+            pieces = (batch.source_lengths - 1).tolist()  # without </s>
+            for line, number, hypotheses in zip(batch.index.tolist(), pieces, lists, strict=True):
                 outputs = [Output(self.target_tokenizer.decode(h.tokens), h) for h in hypotheses]
-                translated[line] = outputs if lines[line].strip() else [NOTHING]
+                translated[line] = outputs if number and split_words(lines[line]) else [NOTHING]
         return [translated[line] for line in range(len(lines))]
 
     def _search(
@@ -128,7 +132,7 @@ class TrainedTranslator:
     ) -> list[Lists]:
         """``searched``, the result of `_search`, with the scores that the weights as they are give over all words."""
         search = self.search
-        if not isinstance(search, BeamSearch | Greedy) or search.exact:
+        if not isinstance(search, BeamSearch | Greedy) or is_exact(search):
             return list(searched)  # somebody else's search, or one whose scores are these
         inputs = (self._input(batch, lines) for batch in batches)
         return [search.with_forced_scores(generator, *given) for given in zip(inputs, searched, strict=True)]

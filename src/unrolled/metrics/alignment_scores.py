@@ -51,9 +51,9 @@ class AlignmentCounts:
         """Och & Ney 2003, "A systematic comparison of various statistical alignment models", section 6."""
         return AlignmentScores(
             # 1 - (|A ∩ S| + |A ∩ P|) / (|A| + |S|)
-            aer=1 - _share(self.found_sure + self.found_possible, self.links + self.sure),
-            precision=_share(self.found_possible, self.links),  # |A ∩ P| / |A|
-            recall=_share(self.found_sure, self.sure),  # |A ∩ S| / |S|
+            aer=1 - share(self.found_sure + self.found_possible, self.links + self.sure),
+            precision=share(self.found_possible, self.links),  # |A ∩ P| / |A|
+            recall=share(self.found_sure, self.sure),  # |A ∩ S| / |S|
             links=self.links,
         )
 
@@ -81,5 +81,6 @@ def links_from_weights(weights: npt.ArrayLike) -> Links:
     return {(source, target) for target, source in enumerate(attended.tolist()) if source >= 0}
 
 
-def _share(counted: int, whole: int) -> float:
-    return counted / whole if whole else float("nan")
+def share(part: float, whole: int) -> float:
+    """``part`` of ``whole``; NaN if there is nothing to divide by."""
+    return part / whole if whole else float("nan")

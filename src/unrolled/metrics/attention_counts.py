@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from unrolled.alignment.links import Links
 from unrolled.alignment.pieces import word_weights
-from unrolled.metrics.alignment_scores import AlignmentCounts, links_from_weights
+from unrolled.metrics.alignment_scores import AlignmentCounts, links_from_weights, share
 
 
 @dataclass
@@ -67,11 +67,7 @@ class AttentionCounts:
         scores = self.alignment.scores()
         known = {"aer": scores.aer, "alignment_precision": scores.precision, "alignment_recall": scores.recall}
         return (known if any(astuple(self.alignment)) else {}) | {
-            "attention_entropy": _share(self.entropy, self.target_words),
-            "unattended": _share(self.source_words - self.attended, self.source_words),
-            "words_per_attended": _share(self.target_words, self.attended),
+            "attention_entropy": share(self.entropy, self.target_words),
+            "unattended": share(self.source_words - self.attended, self.source_words),
+            "words_per_attended": share(self.target_words, self.attended),
         }
-
-
-def _share(part: float, whole: int) -> float:
-    return part / whole if whole else float("nan")

@@ -9,7 +9,7 @@ from unrolled.metrics.source_lengths import source_lengths
 from unrolled.text.features import features_of
 
 EDGES = (1, 4, 7, 10, 13)
-"""The smallest lengths of the groups, in letters of the source."""
+"""The smallest lengths of the groups, in letters of the source; the first has empty sources too, if there are any."""
 WIDTHS = (1, 2, 5, 10, 20)
 """Widths of groups by words: the smallest that makes at most about eight groups is used."""
 
@@ -24,7 +24,8 @@ def error_figures(
     if not lines:
         return figures
     unit, lengths = source_lengths(sources)
-    figures |= _by_length(lines, lengths, EDGES if unit == "letters" else _edges(lengths), "source", unit)
+    edges = [min(EDGES[0], *lengths), *EDGES[1:]] if unit == "letters" else _edges(lengths)
+    figures |= _by_length(lines, lengths, edges, "source", unit)
     if symbols == "word":
         words = [errors.symbols for errors in lines]
         figures |= _by_length(lines, words, _edges(words), "target", "words")

@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from unrolled.metrics.bands import SEED
 from unrolled.metrics.line_scores import LineScore
 
 Scores = npt.NDArray[np.float64]
-SEED = 12345
-"""For resampling; the same as sacreBLEU's."""
 LEVEL, POWER = 0.05, 0.8
 
 

@@ -4,11 +4,12 @@ from collections.abc import Sequence
 
 from unrolled.text.characters import cut
 from unrolled.text.features import text_of
+from unrolled.text.tokens import split_words
 
 
 def single_words(sources: Sequence[str]) -> bool:
     """Whether most sources are one word, without their features. A dictionary may have a few of several words."""
-    return 2 * sum(len(text_of(source).split()) <= 1 for source in sources) > len(sources)
+    return 2 * sum(len(split_words(text_of(source))) <= 1 for source in sources) > len(sources)
 
 
 def source_lengths(sources: Sequence[str]) -> tuple[str, list[int]]:
@@ -16,4 +17,4 @@ def source_lengths(sources: Sequence[str]) -> tuple[str, list[int]]:
     texts = [text_of(source) for source in sources]
     if single_words(sources):
         return "letters", [len(cut(text, unit="grapheme", normalization="nfc")) for text in texts]
-    return "words", [len(text.split()) for text in texts]
+    return "words", [len(split_words(text)) for text in texts]

@@ -36,13 +36,18 @@ def unknown_words(line: str, pieces: Sequence[str], words_of_pieces: Sequence[in
     return [number for number in sorted(without) if number < len(words) and words[number] != SPECIALS[UNK]]
 
 
+def words_without_pieces(line: str, words_of_pieces: Sequence[int]) -> set[int]:
+    """The numbers of the words of ``line`` of which the tokenizer keeps nothing, such as a zero-width space."""
+    return {*range(len(split_words(line)))} - {*words_of_pieces}
+
+
 @dataclass
 class TextLikelihood:
     """Sums over the lines of a text; every figure is divided once, at the end.
 
     characters: code points of the lines and one line end each, as ``wc -m`` counts them. known: the words that every
-    model in a comparison knows, and </s>. Any unknown word is scored as <unk>, which is more likely the smaller the
-    vocabulary is, so vocabularies are comparable over known words only.
+    model in a comparison knows and has a piece of, and </s>. Any unknown word is scored as <unk>, which is more likely
+    the smaller the vocabulary is, so vocabularies are comparable over known words only.
     """
 
     sentences: int = 0
@@ -61,7 +66,10 @@ class TextLikelihood:
         unknown: Collection[int],
         unknown_to_any: Collection[int],
     ) -> None:
-        """Add a line: natural log p of its pieces and </s> ``(N,)``, their words, the numbers of unknown words."""
+        """Add a line: natural log p of its pieces and </s> ``(N,)``, their words, the numbers of unknown words.
+
+        ``unknown_to_any``: by any model of the comparison, with the `words_without_pieces` of the others.
+        """
         words = len(split_words(line))
         self.sentences += 1
         self.words += words
@@ -69,7 +77,8 @@ class TextLikelihood:
         self.unknown_words += len(unknown)
         self.tokens.add(-sum(log_probs), len(log_probs))
         by_word = enumerate(per_word(log_probs, words_of_pieces, words))
-        known = [log_p for number, log_p in by_word if number not in unknown_to_any]
+        omitted = words_without_pieces(line, words_of_pieces).union(unknown_to_any)
+        known = [log_p for number, log_p in by_word if number not in omitted]
         self.known.add(-sum(known), len(known))
 
     @property

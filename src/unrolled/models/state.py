@@ -1,8 +1,9 @@
 """Per-sentence parts of a generator's state, and mapping a function over any state."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 
@@ -18,6 +19,12 @@ class PerSentence(tuple):  # type: ignore[type-arg]
 def map_state(function: Callable[[Tensor], Tensor], state: Any) -> Any:
     """``state`` with ``function`` applied to every tensor."""
     return function(state) if isinstance(state, Tensor) else type(state)(map_state(function, inner) for inner in state)
+
+
+def joined(states: Sequence[Any]) -> Any:
+    """The state of the batch that consists of the batches of ``states``, one after the other."""
+    first = states[0]
+    return torch.cat(list(states)) if isinstance(first, Tensor) else type(first)(map(joined, zip(*states, strict=True)))
 
 
 def tensors_of(state: Any) -> Iterator[Tensor]:

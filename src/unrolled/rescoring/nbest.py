@@ -69,4 +69,9 @@ def _parse(line: str, where: str) -> tuple[int, Entry]:
 
 
 def _number(text: str) -> float:
-    return LEAST if float(text) == -inf else float(text)
+    return finite(float(text))
+
+
+def finite(log_p: float) -> float:
+    """``log_p``, or `LEAST` for minus infinity."""
+    return LEAST if log_p == -inf else log_p

@@ -1,20 +1,18 @@
 """Exact scores of hypotheses, by forced decoding, after a search among few words or with rounded weights."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
+from unrolled.search.beam import Score
 from unrolled.search.forced import score_words
 from unrolled.search.generator import Generator, Hypothesis
 from unrolled.text.tokens import BOS, EOS, PAD
 
 Lists = list[list[Hypothesis]]
-Score = Callable[[Tensor, Tensor], Tensor]
-"""As in `search.beam`."""
 
 
 def with_forced_scores(generator: Generator, batch: Any, lists: Lists, score: Score) -> Lists:

@@ -7,10 +7,14 @@ never decreases when ``log p`` increases, and never decreases when the length in
 from dataclasses import dataclass
 from typing import Any
 
+import torch
 from torch import Tensor
 
-from unrolled.errors import NOT_NEGATIVE, WHOLE, Numbers, check
+from unrolled.errors import WHOLE, Numbers, check
 
+RATIOS = Numbers(least=0, most=10**6)
+ROUNDING = 1e-9
+"""More than the error of a ratio that has no exact binary form: 0.1 x 30 is a little more than 3."""
 MOST = 10.0
 """The greatest power: beyond, the scores of long hypotheses are no longer numbers of 32 bits."""
 
@@ -54,13 +58,22 @@ class GNMT:
 
 
 def length_limits(batch: Any, ratio: float, extra: int) -> Tensor:
-    """``ratio`` x source length + ``extra``, ``(B,)`` on the CPU, for ``batch`` with ``source_lengths (B,)``."""
-    limits: Tensor = (batch.source_lengths.cpu() * ratio).long() + extra
-    return limits
+    """``ratio`` x source length + ``extra``, rounded down: ``(B,)``, on the CPU, for ``source_lengths (B,)``."""
+    return (_scaled(batch, ratio) + ROUNDING).floor().long() + extra
+
+
+def least_lengths(batch: Any, ratio: float, most: Tensor) -> Tensor:
+    """``ratio`` x source length, rounded up, but not more than ``most (B,)``; as `length_limits`."""
+    return torch.minimum((_scaled(batch, ratio) - ROUNDING).ceil().long(), most)
+
+
+def _scaled(batch: Any, ratio: float) -> Tensor:
+    lengths: Tensor = batch.source_lengths.cpu().double() * ratio
+    return lengths
 
 
 def check_limits(ratio: float, extra: int, least: float = 0.0) -> None:
     """UserError for an invalid length setting."""
-    check("search.max_length_ratio", ratio, NOT_NEGATIVE)
+    check("search.max_length_ratio", ratio, RATIOS)
     check("search.min_length_ratio", least, Numbers(least=0, most=ratio))
     check("search.max_length_extra", extra, WHOLE)

@@ -10,7 +10,7 @@ from unrolled.search.forced_scores import Lists, with_forced_scores
 from unrolled.search.frozen_weights import check_weights, inference
 from unrolled.search.fusion import Fused
 from unrolled.search.generator import Generator, Hypothesis
-from unrolled.search.length import PerToken, check_limits, length_limits
+from unrolled.search.length import PerToken, check_limits, least_lengths, length_limits
 from unrolled.search.shortlist import Shortlist, search_among
 
 
@@ -33,11 +33,6 @@ class Greedy:
         check_limits(self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
         check_weights(self.weights)
 
-    @property
-    def exact(self) -> bool:
-        """Whether the log-probabilities it finds are the generator's own."""
-        return self.weights == "float" and self.shortlist is None
-
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """One hypothesis for every sentence of ``batch``, in its order."""
         if self.shortlist is None:
@@ -56,17 +51,14 @@ class Greedy:
         return with_forced_scores(generator, batch, lists, score=lambda log_probability, length: log_probability)
 
     def _search(self, generator: Generator, batch: Any) -> list[Hypothesis]:
-        return inference(greedy, self.weights)(
-            generator,
-            batch,
-            max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
-            min_lengths=length_limits(batch, self.min_length_ratio, 0),
-        )
+        most = length_limits(batch, self.max_length_ratio, self.max_length_extra)
+        least = least_lengths(batch, self.min_length_ratio, most)
+        return inference(greedy, self.weights)(generator, batch, max_lengths=most, min_lengths=least)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BeamSearch:
-    """Beam search as a setting; limits on lengths, ``weights``, ``shortlist`` and ``exact`` as in ``Greedy``.
+    """Beam search as a setting; limits on lengths, ``weights`` and ``shortlist`` as in ``Greedy``.
 
     ``coverage_penalty`` is beta of ``search.coverage``; a ``language_model`` with the same vocabulary, in evaluation
     mode, guides the search with ``language_model_weight`` as in ``search.fusion``.
@@ -93,11 +85,6 @@ class BeamSearch:
             raise UserError(
                 "search.shortlist and search.language_model: a language model needs all words; omit one of the two"
             )
-
-    @property
-    def exact(self) -> bool:
-        """Whether the log-probabilities it finds are the generator's own."""
-        return self.weights == "float" and self.shortlist is None
 
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """The best hypothesis for every sentence of ``batch``, in its order."""
@@ -128,13 +115,19 @@ class BeamSearch:
         driven: Any = self._fused(generator)
         if self.coverage_penalty > 0:
             driven = Covered(driven, self.coverage_penalty)
+        most = length_limits(batch, self.max_length_ratio, self.max_length_extra)
         return inference(beam_search, self.weights)(
             driven,
             batch,
             penalty=driven.penalty if isinstance(driven, Covered) else None,
             beam_size=self.beam_size,
-            max_lengths=length_limits(batch, self.max_length_ratio, self.max_length_extra),
-            min_lengths=length_limits(batch, self.min_length_ratio, 0),
+            max_lengths=most,
+            min_lengths=least_lengths(batch, self.min_length_ratio, most),
             score=self.length_normalization,
             nbest=count,
         )
+
+
+def is_exact(search: Greedy | BeamSearch) -> bool:
+    """Whether the log-probabilities that it finds are the generator's own."""
+    return search.weights == "float" and search.shortlist is None

@@ -9,7 +9,7 @@ from unrolled.data.batch import Batch
 from unrolled.data.continuous import StreamBatch
 from unrolled.models.language_model import NeuralLanguageModel
 from unrolled.models.sentences import pick
-from unrolled.models.state import map_state
+from unrolled.models.state import joined, map_state
 from unrolled.models.trace import Tracer
 from unrolled.training.gradient_regularization import check_regularization, total_omega
 from unrolled.training.linear_loss import linear_token_loss
@@ -75,11 +75,12 @@ class LanguageModeling(Objective):
             checkpoint["carried"] = self.gather(map_state(Tensor.cpu, self._carried["training"]))
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restore the state that training carries."""
-        rank = 0 if self._trainer is None else self.trainer.global_rank
-        if self._trainer is not None and rank < len(checkpoint.get("carried", ())):  # or one process more than before
-            state = checkpoint["carried"][rank]
-            self._carried["training"] = map_state(lambda tensor: tensor.to(self.device), state)
+        """Restore the state that training carries; other processes than before divide the rows anew."""
+        if self._trainer is not None and checkpoint.get("carried"):
+            rank, processes = self.trainer.global_rank, self.trainer.world_size
+            rows = joined(checkpoint["carried"])  # of the first process, of the second, ...
+            mine = map_state(lambda tensor: tensor.chunk(processes)[rank].to(self.device), rows)
+            self._carried["training"] = mine
 
     def _smoothing(self) -> float:
         return self.label_smoothing if self.training else 0.0

@@ -16,9 +16,10 @@ from unrolled.data.batch import Batch
 from unrolled.errors import check_choice
 from unrolled.metrics.perplexity import LogLikelihood
 from unrolled.models.fast.linear import rounding
+from unrolled.training.callbacks.validation_in_checkpoint import ValidationInCheckpoint
 from unrolled.training.loss import TokenLoss
 from unrolled.training.merit import MERIT, merit
-from unrolled.training.schedule import Schedule
+from unrolled.training.schedule import Plateau, Schedule
 from unrolled.training.word_mean import WordMean
 
 
@@ -68,6 +69,15 @@ class Objective(lightning.LightningModule):
         optimizer = self._optimizer(self.model.parameters())
         schedule = self._schedule(optimizer, monitor=MERIT, mode="max", length=self._updates)
         return optimizer if schedule is None else {"optimizer": optimizer, "lr_scheduler": schedule}
+
+    @override
+    def lr_scheduler_step(self, scheduler: Any, metric: Any) -> None:
+        """Step, but `Plateau` only after a new validation; Lightning steps at the end of every epoch."""
+        if isinstance(scheduler, Plateau):
+            callbacks: list[Any] = self.trainer.callbacks  # type: ignore[attr-defined]
+            scheduler.look(metric, max(it.validated for it in callbacks if isinstance(it, ValidationInCheckpoint)))
+        else:
+            super().lr_scheduler_step(scheduler, metric)
 
     def _updates(self) -> float:
         """How many updates the training makes unless it stops early."""

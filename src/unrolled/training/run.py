@@ -72,6 +72,7 @@ def run(
     if trainer.world_size > 1:  # the first process may have changed the folder before another looked
         trainer.strategy.setup_environment()
         resume = trainer.strategy.broadcast(resume)
+        torch.manual_seed(torch.initial_seed() + trainer.global_rank)  # dropout of each process for itself
     results = dict(facts)
     start = _start(folder, module) if resume else None
     before = read_results(folder).get("steps") if resume and (folder / "results.json").is_file() else None
@@ -81,7 +82,8 @@ def run(
     try:
         log_parameters(trainer.loggers, _parameters(module))
         wake()
-        _check_test_share(trainer, data)
+        data.trainer = trainer  # batches are those of this process
+        _check_test(trainer, data)
         _fit_validations(trainer, data)
         with _told_of_options():
             trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
@@ -157,11 +159,17 @@ def _told_of_options() -> Iterator[None]:
 
 
 def _fit_validations(trainer: lightning.Trainer, data: DataModule) -> None:
-    """Validate once an epoch where that has fewer batches than lie between validations, for lack of memory."""
+    """Validate once an epoch where that has fewer batches than lie between validations, as after lack of memory."""
     every = trainer.val_check_interval
     halved = trainer.accumulate_grad_batches > 1 and trainer.check_val_every_n_epoch is not None
-    if halved and isinstance(every, int):
-        trainer.val_check_interval = min(every, len(data.train_dataloader()) // trainer.world_size)
+    if halved and isinstance(every, int) and every > (batches := len(data.train_dataloader())):
+        trainer.val_check_interval = batches
+        if trainer.is_global_zero and every > 2 * batches:
+            log.warning(
+                "trainer.val_check_interval=%d: an epoch has only %d batches: it is validated at its end",
+                every,
+                batches,
+            )
 
 
 def _warn_of_updates_without_validation(trainer: lightning.Trainer) -> None:
@@ -183,16 +191,14 @@ def _stopped_early(trainer: lightning.Trainer) -> bool:
     return any(callback.wait_count >= callback.patience for callback in stopping)
 
 
-def _check_test_share(trainer: lightning.Trainer, data: DataModule) -> None:
-    """UserError: a share of the test set that is no batch, which Lightning would refuse only after training."""
-    share = trainer.limit_test_batches
-    if isinstance(share, float) and share < 1:
-        batches = len(data.test_dataloader()) // trainer.world_size
-        if int(share * batches) < 1:
-            raise UserError(
-                f"trainer.limit_test_batches={share}: the test set has only {batches} batches, and this share of "
-                "them is less than one; give a whole number of batches, or 1.0 for all"
-            )
+def _check_test(trainer: lightning.Trainer, data: DataModule) -> None:
+    """UserError, before training: a test set that cannot be divided, or a share of it that is no batch."""
+    batches, share = len(data.test_dataloader()), trainer.limit_test_batches
+    if isinstance(share, float) and share < 1 and int(share * batches) < 1:
+        raise UserError(
+            f"trainer.limit_test_batches={share}: the test set has only {batches} batches, and this share of them is "
+            "less than one; give a whole number of batches, or 1.0 for all"
+        )
 
 
 def _start(folder: Path, module: Objective) -> Path | None:

@@ -56,14 +56,27 @@ def linear_decay(
     return {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}
 
 
+class Plateau(ReduceLROnPlateau):
+    """PyTorch's, but only a validation that it has not seen yet is a step."""
+
+    seen = 0
+    """The number of updates before the last validation that it has seen."""
+
+    def look(self, figure: float, validated: int) -> None:
+        """``figure``: of the last validation, which came after ``validated`` updates."""
+        if validated != self.seen:
+            self.seen = validated  # saved with the scheduler's other attributes
+            self.step(figure)
+
+
 def halve_on_plateau(
     optimizer: Optimizer, *, monitor: str, mode: str, length: Length, patience: int, factor: float, minimum: float
 ) -> Schedule:
     """Multiply lr by ``factor`` when ``monitor`` has not improved for more than ``patience`` epochs.
 
-    The last validation of an epoch counts. lr never falls below ``minimum``.
+    The last validation of an epoch counts, and an epoch without one does not. lr never falls below ``minimum``.
     """
-    scheduler = ReduceLROnPlateau(
+    scheduler = Plateau(
         optimizer,
         mode="max" if mode == "max" else "min",
         factor=factor,

@@ -78,6 +78,8 @@ class Translation(Objective):
     def check_figure(self, option: str, figure: object, *others: str) -> None:
         """UserError, too, for a figure that needs data which are not given."""
         super().check_figure(option, figure, *others)
+        if figure == "val/aer" and self.model.attention is None:
+            raise UserError(f"{option}=val/aer: this model has no attention to align: give another figure")
         if figure == "val/aer" and self.gold["val"] is None:
             raise UserError(
                 f"{option}=val/aer: the validation text has no gold alignment: give data.val_alignment=FILE, or "

@@ -9,11 +9,12 @@ from unrolled.training.callbacks.resumption import Resumption, bring_home, state
 from unrolled.training.loggers.csv import Curves
 
 
-def trainer(folder, *, rank=0, **figures):
+def trainer(folder, *, rank=0, ranks=2, **figures):
     """What is asked of Lightning's trainer, with the curves in ``folder``."""
     return SimpleNamespace(
         loggers=[Curves(str(folder))],
         global_rank=rank,
+        world_size=ranks,
         is_global_zero=rank == 0,
         callback_metrics=figures,
         _logger_connector=SimpleNamespace(_callback_metrics={}),
@@ -42,10 +43,10 @@ def test_curves_are_truncated_to_the_checkpoint_and_figures_and_words_come_back(
     assert counted.target_tokens == 40
 
 
-@pytest.mark.parametrize(("rank", "words"), [(1, 31), (2, 0)])
-def test_every_rank_has_its_words_and_one_more_than_were_saved_none(rank, words, tmp_path):
+@pytest.mark.parametrize(("rank", "ranks", "words"), [(1, 2, 31), (2, 3, 20), (0, 1, 61)])
+def test_every_rank_has_its_words_and_another_number_of_ranks_an_equal_share(rank, ranks, words, tmp_path):
     counted = module(0)
-    take_up(state(trainer(tmp_path), module(30)), trainer(tmp_path, rank=rank), counted)
+    take_up(state(trainer(tmp_path), module(30)), trainer(tmp_path, rank=rank, ranks=ranks), counted)
     assert counted.target_tokens == words
 
 

@@ -74,6 +74,6 @@ def take_up(restored: dict[str, Any], trainer: lightning.Trainer, module: Any) -
                 forget_from(trainer.global_step, logger)
     for name, value in (restored["figures"] or {}).items():
         trainer._logger_connector._callback_metrics[name] = torch.tensor(value)
-    words = restored["target_tokens"]
-    if words is not None and trainer.global_rank < len(words):  # or one process more
-        module.target_tokens = words[trainer.global_rank]
+    if (words := restored["target_tokens"]) is not None:
+        as_before = len(words) == trainer.world_size
+        module.target_tokens = words[trainer.global_rank] if as_before else sum(words) // trainer.world_size
