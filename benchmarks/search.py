@@ -228,7 +228,7 @@ def keep_everything(model: Any, batch: Any, beam: int) -> object:
 
     from unrolled.search.length import length_limits
 
-    sentences, most = len(batch.source_lengths), int(length_limits(batch, 2.0, 10).max())
+    sentences, most = len(batch.source_lengths), int(length_limits(batch, 2.0, 10)[1].max())
     state = repeat(model.start(batch), beam)
     tokens = torch.ones(sentences * beam, dtype=torch.int64)
     total = torch.tensor([0.0] + [-1e9] * (beam - 1)).repeat(sentences, 1)

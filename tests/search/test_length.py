@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from unrolled.errors import UserError
-from unrolled.search.length import GNMT, NoNormalization, PerToken, check_limits, least_lengths, length_limits
+from unrolled.search.length import GNMT, NoNormalization, PerToken, check_limits, length_limits
 
 lengths = st.lists(st.integers(1, 300), min_size=1, max_size=5)
 hundredths = st.integers(0, 400)
@@ -22,16 +22,16 @@ def batch(of):
 @given(of=lengths, least=hundredths, most=hundredths, extra=st.integers(0, 20))
 def test_limits_are_the_ratio_of_the_length_to_the_token(of, least, most, extra):
     """Ratios in hundredths, so that whole numbers say what is right."""
-    longest = length_limits(batch(of), most / 100, extra)
+    shortest, longest = length_limits(batch(of), most / 100, extra, least / 100)
     assert longest.tolist() == [most * length // 100 + extra for length in of]
-    shortest = least_lengths(batch(of), least / 100, longest)
     assert shortest.tolist() == [min(-(-least * length // 100), long) for length, long in zip(of, longest.tolist())]
 
 
 def test_a_translation_is_never_shorter_than_asked_for():
     assert (floor(0.9 * 2), ceil(0.9 * 2)) == (1, 2)
-    assert least_lengths(batch([2, 5, 30]), 0.9, torch.tensor([9, 9, 99])).tolist() == [2, 5, 27]
-    assert least_lengths(batch([30]), 0.1, torch.tensor([9])).tolist() == [3]  # 0.1 x 30 is a little more than 3
+    assert length_limits(batch([2, 5, 30]), 1.0, 9, 0.9)[0].tolist() == [2, 5, 27]
+    assert length_limits(batch([30]), 1.0, 9, 0.1)[0].tolist() == [3]  # 0.1 x 30 is a little more than 3
+    assert length_limits(batch([2]), 0.9, 0, 0.9)[0].tolist() == [1]  # nor longer than allowed
 
 
 @pytest.mark.parametrize("given", [(1e20, 10, 0.0), (-1.0, 10, 0.0), (1.0, -1, 0.0), (1.0, 0, 1.5)])

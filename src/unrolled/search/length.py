@@ -57,19 +57,15 @@ class GNMT:
         return log_probability / ((5 + length) / 6) ** self.alpha
 
 
-def length_limits(batch: Any, ratio: float, extra: int) -> Tensor:
-    """``ratio`` x source length + ``extra``, rounded down: ``(B,)``, on the CPU, for ``source_lengths (B,)``."""
-    return (_scaled(batch, ratio) + ROUNDING).floor().long() + extra
+def length_limits(batch: Any, ratio: float, extra: int, least: float = 0.0) -> tuple[Tensor, Tensor]:
+    """The least and the most tokens, each ``(B,)`` on the CPU, for ``batch`` with ``source_lengths (B,)``.
 
-
-def least_lengths(batch: Any, ratio: float, most: Tensor) -> Tensor:
-    """``ratio`` x source length, rounded up, but not more than ``most (B,)``; as `length_limits`."""
-    return torch.minimum((_scaled(batch, ratio) - ROUNDING).ceil().long(), most)
-
-
-def _scaled(batch: Any, ratio: float) -> Tensor:
-    lengths: Tensor = batch.source_lengths.cpu().double() * ratio
-    return lengths
+    least: ``least`` x source length, rounded up, but not more than the most: ``ratio`` x source length, rounded down, +
+    ``extra``.
+    """
+    lengths = batch.source_lengths.cpu().double()
+    most = (lengths * ratio + ROUNDING).floor().long() + extra
+    return torch.minimum((lengths * least - ROUNDING).ceil().long(), most), most
 
 
 def check_limits(ratio: float, extra: int, least: float = 0.0) -> None:

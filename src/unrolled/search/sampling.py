@@ -105,7 +105,8 @@ class Sampling:
 
     def __call__(self, generator: Generator, batch: Any) -> list[Hypothesis]:
         """One hypothesis for every sentence of ``batch``; the next call draws further random numbers."""
-        return self.draw(generator, batch, length_limits(batch, self.max_length_ratio, self.max_length_extra))
+        _, most = length_limits(batch, self.max_length_ratio, self.max_length_extra)
+        return self.draw(generator, batch, most)
 
     def draw(self, generator: Generator, batch: object, max_lengths: Tensor) -> list[Hypothesis]:
         """The same with at most ``max_lengths (B,)`` tokens, counting </s>."""

@@ -10,7 +10,7 @@ from unrolled.search.forced_scores import Lists, with_forced_scores
 from unrolled.search.frozen_weights import check_weights, inference
 from unrolled.search.fusion import Fused
 from unrolled.search.generator import Generator, Hypothesis
-from unrolled.search.length import PerToken, check_limits, least_lengths, length_limits
+from unrolled.search.length import PerToken, check_limits, length_limits
 from unrolled.search.shortlist import Shortlist, search_among
 
 
@@ -51,8 +51,7 @@ class Greedy:
         return with_forced_scores(generator, batch, lists, score=lambda log_probability, length: log_probability)
 
     def _search(self, generator: Generator, batch: Any) -> list[Hypothesis]:
-        most = length_limits(batch, self.max_length_ratio, self.max_length_extra)
-        least = least_lengths(batch, self.min_length_ratio, most)
+        least, most = length_limits(batch, self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
         return inference(greedy, self.weights)(generator, batch, max_lengths=most, min_lengths=least)
 
 
@@ -115,14 +114,14 @@ class BeamSearch:
         driven: Any = self._fused(generator)
         if self.coverage_penalty > 0:
             driven = Covered(driven, self.coverage_penalty)
-        most = length_limits(batch, self.max_length_ratio, self.max_length_extra)
+        least, most = length_limits(batch, self.max_length_ratio, self.max_length_extra, self.min_length_ratio)
         return inference(beam_search, self.weights)(
             driven,
             batch,
             penalty=driven.penalty if isinstance(driven, Covered) else None,
             beam_size=self.beam_size,
             max_lengths=most,
-            min_lengths=least_lengths(batch, self.min_length_ratio, most),
+            min_lengths=least,
             score=self.length_normalization,
             nbest=count,
         )
