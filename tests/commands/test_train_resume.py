@@ -256,6 +256,8 @@ def test_a_limit_that_a_run_has_reached_is_refused_and_the_run_left_alone(whole,
         assert re.fullmatch(
             rf"train.py: trainer.{limit}: this run has already trained for \d+ {unit}; .*\n", done.stderr
         )
+    done = call_script("train.py", "resume=run", "trainer.max_steps=1000", cwd=tmp_path)  # its epochs are over
+    assert (done.status, "give more of that, too" in done.stderr) == (2, True), done.stderr
     done = call_script("train.py", "resume=run", "trainer.max_time=soon", cwd=tmp_path)
     assert (done.status, done.stderr.count("\n"), "DD:HH:MM:SS" in done.stderr) == (2, 1, True)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before

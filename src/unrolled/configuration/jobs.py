@@ -1,5 +1,6 @@
 """What a process should train: a new run, the rest of a run, a run again, or a job of a sweep."""
 
+import hashlib
 import json
 import logging
 import math
@@ -89,9 +90,10 @@ def this_job(config: DictConfig) -> Job:
     for logger in (config.logger or {}).values():
         if "group" in logger and logger.group is None:
             logger.group = Path(config.sweep.dir).name
-    if not (folder / CONFIG).is_file() and (other := _under_another_number(config)):
+    if this_trial() is None and (other := _another_folder(folder, config)):
         remove_if_empty(folder)  # which Hydra has made
         folder = other
+        config.run_folder = str(folder)
     _finish_beginning(folder)
     if not (folder / CONFIG).is_file():
         return Job(config, resume=False)
@@ -104,28 +106,49 @@ def this_job(config: DictConfig) -> Job:
     ending = status(folder)
     if ending == "failed":
         return Job(_moved_to(folder, resolved(config), config.cache), resume=False)
-    here = _moved_to(folder, saved, config.cache)  # the sweep's folder may have been moved
-    here.sweep = config.sweep
+    here = DictConfig(moved(resolved(_moved_to(folder, saved, config.cache)), _sweep_of(saved), config.sweep.dir))
+    here.sweep = config.sweep  # its folder may have been moved
     if ending in ("completed", "diverged", "pruned"):
         log.info("%s has %s: nothing to do", folder, ending)
         return Job(here, resume=True, results=read_results(folder))
     return Job(here, resume=True)
 
 
-def _under_another_number(config: DictConfig) -> Path | None:
-    """The folder of this job, if it had another number when the sweep had fewer or other values of an option.
-
-    Trials of a study have none: each has a number of its own, whatever its options.
-    """
-    folder = Path(config.run_folder)
-    if this_trial() is not None or not folder.parent.is_dir():
+def _another_folder(folder: Path, config: DictConfig) -> Path | None:
+    """Where the job ``config`` is, or is to be, if not in ``folder``, whose number it has: None if it is there."""
+    saved = None
+    with suppress(UserError):  # damaged: whoever reads it again says what
+        saved = read_plain(str(folder)) if (folder / CONFIG).is_file() else None
+    if saved is None:
+        return _under_another_number(config) if not (folder / CONFIG).is_file() else None
+    if _is_job(saved, config):
         return None
-    for other in sorted(folder.parent.iterdir()):
-        if other.name.partition("-")[2] == folder.name.partition("-")[2] and (other / CONFIG).is_file():
+    values_only = _named(saved) == _named(resolved(config))  # a sweep with more values, and not another sweep
+    return _under_another_number(config) or (_free(folder, config) if values_only else None)
+
+
+def _named(config: dict[str, Any]) -> set[str]:
+    """The options on the command line."""
+    return {str(word).partition("=")[0] for word in config.get("overrides") or ()}
+
+
+def _under_another_number(config: DictConfig) -> Path | None:
+    """The folder of this job, if it had another number when the sweep had fewer or other values of an option."""
+    folder = Path(config.run_folder)
+    name = folder.name.partition("-")[2]
+    for other in sorted(folder.parent.iterdir()) if folder.parent.is_dir() else ():
+        called = other.name.partition("-")[2]
+        if (called == name or called.startswith(f"{name}-")) and (other / CONFIG).is_file():
             with suppress(UserError):  # damaged
                 if _is_job(read_plain(str(other)), config):
                     return other
     return None
+
+
+def _free(folder: Path, config: DictConfig) -> Path:
+    """A folder for the job ``config`` whose number another job had before: its name and a digest of its options."""
+    options = json.dumps(_options(resolved(config)), sort_keys=True, default=str)
+    return folder.with_name(f"{folder.name}-{hashlib.sha256(options.encode()).hexdigest()[:8]}")
 
 
 def _is_job(saved: dict[str, Any], config: DictConfig) -> bool:
@@ -136,9 +159,10 @@ def _is_job(saved: dict[str, Any], config: DictConfig) -> bool:
 def _options(config: dict[str, Any]) -> dict[str, Any]:
     """The options that make it this job: without the command line's words, wherever folder and cache are."""
     flat = {name: value for name, value in config.items() if name not in ("overrides", "cache")}
-    kept = moved(flat, str(config.get("run_folder")), "RUN")
+    kept = moved(moved(flat, str(config.get("run_folder")), "RUN"), _sweep_of(config), "SWEEP")
     sweep = dict(config.get("sweep") or {})
-    group = Path(str(sweep.pop("dir", ""))).name
+    sweep.pop("dir", None)
+    group = Path(_sweep_of(config)).name
     sweep.pop("wait", None)  # whether it waited for the jobs
     loggers, data = dict(kept.get("logger") or {}), dict(kept.get("data") or {})
     for name, logger in loggers.items():
@@ -147,6 +171,11 @@ def _options(config: dict[str, Any]) -> dict[str, Any]:
     if isinstance(data.get("module"), dict):
         data["module"] = data["module"] | {"cache": None}
     return kept | {"sweep": sweep, "logger": loggers, "data": data}
+
+
+def _sweep_of(config: dict[str, Any]) -> str:
+    """The folder of the sweep, as the configuration has it."""
+    return str((config.get("sweep") or {}).get("dir", ""))
 
 
 def check_wait(config: DictConfig) -> None:
@@ -206,7 +235,7 @@ def _resumed(config: DictConfig) -> Job:
     check_resumable(folder)
     if given:
         check_options(run, "train")  # before the limits are compared
-        _check_longer(given, folder)
+        _check_longer(given, run, folder)
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
     check_links(folder)
     if not finished:
@@ -216,17 +245,19 @@ def _resumed(config: DictConfig) -> Job:
     return Job(at_home(run, folder, config.cache), resume=True, results=read_results(folder) if finished else None)
 
 
-def _check_longer(given: Mapping[str, Any], folder: Path) -> None:
-    """UserError: a limit in ``given`` that the run in ``folder`` has already reached."""
+def _check_longer(given: Mapping[str, Any], run: DictConfig, folder: Path) -> None:
+    """UserError: a limit that the run in ``folder`` has already reached, ``given`` or, of ``run``, left as it was."""
     done = progress(folder)
     ended = read_results(folder) if (folder / "results.json").is_file() else {}
     updates = max(done.updates, int(ended.get("steps") or 0))  # the last checkpoint may be older
     reached = {"trainer.max_steps": updates, "trainer.max_epochs": done.epochs, "trainer.max_time": done.seconds}
-    for name, limit in given.items():
+    for name in sorted(LONGER, key=lambda name: name not in given):
+        limit = OmegaConf.select(run, name)
         number = _seconds(limit) if name == "trainer.max_time" else limit
         if number is not None and 0 <= number <= reached[name]:
             done_so_far = f"{reached[name]:.0f} {LONGER[name]}"
-            raise UserError(f"{name}={limit}: this run has already trained for {done_so_far}; give more")
+            mend = "give more" if name in given else "give more of that, too"
+            raise UserError(f"{name}={limit}: this run has already trained for {done_so_far}; {mend}")
 
 
 def _seconds(time: str | None) -> float | None:
