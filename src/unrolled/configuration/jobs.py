@@ -252,6 +252,8 @@ def _check_longer(given: Mapping[str, Any], run: DictConfig, folder: Path) -> No
     updates = max(done.updates, int(ended.get("steps") or 0))  # the last checkpoint may be older
     reached = {"trainer.max_steps": updates, "trainer.max_epochs": done.epochs, "trainer.max_time": done.seconds}
     for name in sorted(LONGER, key=lambda name: name not in given):
+        if name == "trainer.max_epochs" and name not in given:  # its last checkpoint is from within the last epoch
+            reached[name] = max(done.epochs, int(ended.get("epochs") or 0))
         limit = OmegaConf.select(run, name)
         number = _seconds(limit) if name == "trainer.max_time" else limit
         if number is not None and 0 <= number <= reached[name]:
