@@ -221,6 +221,13 @@ def test_a_completed_run_is_left_alone_or_trained_longer(whole, tmp_path):
     assert_same(tmp_path / "run", whole("epochs"))
 
 
+def test_a_run_whose_epochs_are_over_says_that_more_updates_change_nothing(whole, tmp_path, caplog):
+    shutil.copytree(whole("epochs"), tmp_path / "run")
+    assert call_script("train.py", "resume=run", "trainer.max_steps=1000", cwd=tmp_path).status == 0
+    assert "nothing was left to train: another limit of the trainer, such as max_epochs" in caplog.text
+    assert_same(tmp_path / "run", whole("epochs"))
+
+
 def test_what_early_stopping_has_ended_says_so_when_there_is_nothing_left_to_train(whole, tmp_path, caplog):
     shutil.copytree(whole("early stopping"), tmp_path / "run")
     before = results(tmp_path / "run")["steps"]
@@ -256,8 +263,6 @@ def test_a_limit_that_a_run_has_reached_is_refused_and_the_run_left_alone(whole,
         assert re.fullmatch(
             rf"train.py: trainer.{limit}: this run has already trained for \d+ {unit}; .*\n", done.stderr
         )
-    done = call_script("train.py", "resume=run", "trainer.max_steps=1000", cwd=tmp_path)  # its epochs are over
-    assert (done.status, "give more of that, too" in done.stderr) == (2, True), done.stderr
     done = call_script("train.py", "resume=run", "trainer.max_time=soon", cwd=tmp_path)
     assert (done.status, done.stderr.count("\n"), "DD:HH:MM:SS" in done.stderr) == (2, 1, True)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before

@@ -235,7 +235,7 @@ def _resumed(config: DictConfig) -> Job:
     check_resumable(folder)
     if given:
         check_options(run, "train")  # before the limits are compared
-        _check_longer(given, run, folder)
+        _check_longer(given, folder)
     finished = status(folder) == "completed" and resolved(run.trainer) == trainer
     check_links(folder)
     if not finished:
@@ -245,21 +245,17 @@ def _resumed(config: DictConfig) -> Job:
     return Job(at_home(run, folder, config.cache), resume=True, results=read_results(folder) if finished else None)
 
 
-def _check_longer(given: Mapping[str, Any], run: DictConfig, folder: Path) -> None:
-    """UserError: a limit that the run in ``folder`` has already reached, ``given`` or, of ``run``, left as it was."""
+def _check_longer(given: Mapping[str, Any], folder: Path) -> None:
+    """UserError: a limit in ``given`` that the run in ``folder`` has already reached."""
     done = progress(folder)
     ended = read_results(folder) if (folder / "results.json").is_file() else {}
     updates = max(done.updates, int(ended.get("steps") or 0))  # the last checkpoint may be older
     reached = {"trainer.max_steps": updates, "trainer.max_epochs": done.epochs, "trainer.max_time": done.seconds}
-    for name in sorted(LONGER, key=lambda name: name not in given):
-        if name == "trainer.max_epochs" and name not in given:  # its last checkpoint is from within the last epoch
-            reached[name] = max(done.epochs, int(ended.get("epochs") or 0))
-        limit = OmegaConf.select(run, name)
+    for name, limit in given.items():
         number = _seconds(limit) if name == "trainer.max_time" else limit
         if number is not None and 0 <= number <= reached[name]:
             done_so_far = f"{reached[name]:.0f} {LONGER[name]}"
-            mend = "give more" if name in given else "give more of that, too"
-            raise UserError(f"{name}={limit}: this run has already trained for {done_so_far}; {mend}")
+            raise UserError(f"{name}={limit}: this run has already trained for {done_so_far}; give more")
 
 
 def _seconds(time: str | None) -> float | None:

@@ -88,8 +88,9 @@ def run(
         with _told_of_options():
             trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
         beginning.pass_by(trainer)  # nothing was left to train
-        if trainer.is_global_zero and trainer.global_step == before and _stopped_early(trainer):
-            log.warning("nothing was left to train: early stopping had ended this run before")
+        if trainer.is_global_zero and trainer.global_step == before:
+            ended = "early stopping" if _stopped_early(trainer) else "another limit of the trainer, such as max_epochs,"
+            log.warning("nothing was left to train: %s had ended this run before", ended)
         _warn_of_updates_without_validation(trainer)
         results |= _training_facts(module, trainer)
         results |= _test(module, data, trainer, folder)
