@@ -2,6 +2,7 @@
 
 import errno
 import math
+import os
 import sqlite3
 from functools import cache, partial
 from unittest.mock import patch
@@ -136,6 +137,29 @@ def test_it_goes_on_with_the_trial_that_was_running_and_suggests_what_it_would_h
     assert study.launched[killed : killed + 2] == [(killed, 1)] * 2
     study.sweep(*SPACE)  # nothing is left to do
     assert len(study.launched) == 7
+
+
+def test_a_study_that_another_command_is_at_is_refused(tmp_path):
+    study, second = Study(tmp_path / "study", rate), Study(tmp_path / "study", rate)
+
+    def started_twice(options):
+        process = os.fork()
+        if process == 0:
+            status = 1
+            try:
+                second.sweep(*SPACE, trials=1)
+            except UserError as refused:
+                status = 2 if "has been at it since" in str(refused) and not second.launched else 1
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 2
+        assert (tmp_path / "study" / ".lock").is_file()
+        return rate(options)
+
+    study.value = started_twice
+    study.sweep(*SPACE, trials=1)
+    assert [state for _, state, _, _ in study.trials()] == ["COMPLETE"]
+    assert sorted(os.listdir(tmp_path / "study")) == ["optimization_results.yaml", "study.db"]
 
 
 def test_several_at_a_time_keep_their_numbers(tmp_path):

@@ -28,6 +28,7 @@ from unrolled.configuration.trial import PRUNED, STUDY
 from unrolled.configuration.values import to_yaml
 from unrolled.errors import POSITIVE_WHOLE, WHOLE, OneOf, UserError, check, counted
 from unrolled.files import write_text
+from unrolled.runs.lock import locked
 
 log = logging.getLogger(__name__)
 
@@ -59,7 +60,7 @@ def sweep(
     arguments: of the command line; if they have a search space, ``params`` is not used. direction: ``max`` or ``min``
     of what a job returns. ``pruner`` ends poor trials early. NaN, as from a diverged run, is a failed trial, and so is
     an error once a trial has had a value. UserError: no Optuna, a storage with a study of other options or of another
-    Optuna, no trial with a value.
+    Optuna, a study that another command is at, no trial with a value.
     """
     try:
         import optuna
@@ -78,30 +79,30 @@ def sweep(
         arguments = [*(f"{name}={value}" for name, value in params.items() if name not in names), *arguments]
     space, fixed = search_space(arguments)
     folder = Path(config.hydra.sweep.dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    study = _opened(storage, direction=DIRECTIONS[direction], pruner=pruner)
-    _check_same(study, sorted(arguments), folder)
+    with locked(folder):  # another command would take its running trials for interrupted ones
+        study = _opened(storage, direction=DIRECTIONS[direction], pruner=pruner)
+        _check_same(study, sorted(arguments), folder)
 
-    def options(trial: Any) -> tuple[str, ...]:
-        chosen = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
-        return tuple(f"{name}={value}" for name, value in (fixed | chosen).items())
+        def options(trial: Any) -> tuple[str, ...]:
+            chosen = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
+            return tuple(f"{name}={value}" for name, value in (fixed | chosen).items())
 
-    def ask() -> Any:
-        # a seed for each trial: an interrupted study suggests what it would have suggested
-        study.sampler = sampler(seed=sampler.keywords["seed"] + len(study.trials))
-        return study.ask()
+        def ask() -> Any:
+            # a seed for each trial: an interrupted study suggests what it would have suggested
+            study.sampler = sampler(seed=sampler.keywords["seed"] + len(study.trials))
+            return study.ask()
 
-    running = [trial._trial_id for trial in study.trials if trial.state == optuna.trial.TrialState.RUNNING]
-    trials = [optuna.trial.Trial(study, identity) for identity in running]  # interrupted ones are resumed
-    while trials or len(study.trials) < n_trials:
-        while len(trials) < n_jobs and len(study.trials) < n_trials:
-            trials.append(ask())
-        for batch in _consecutive(trials[:n_jobs]):
-            jobs = [options(trial) for trial in batch]
-            for trial, job in zip(batch, launch(jobs, initial_job_idx=batch[0].number), strict=True):
-                _tell(study, trial, job)
-        trials = trials[n_jobs:]
-    _conclude(study, folder)
+        running = [trial._trial_id for trial in study.trials if trial.state == optuna.trial.TrialState.RUNNING]
+        trials = [optuna.trial.Trial(study, identity) for identity in running]  # interrupted ones are resumed
+        while trials or len(study.trials) < n_trials:
+            while len(trials) < n_jobs and len(study.trials) < n_trials:
+                trials.append(ask())
+            for batch in _consecutive(trials[:n_jobs]):
+                jobs = [options(trial) for trial in batch]
+                for trial, job in zip(batch, launch(jobs, initial_job_idx=batch[0].number), strict=True):
+                    _tell(study, trial, job)
+            trials = trials[n_jobs:]
+        _conclude(study, folder)
 
 
 def _opened(storage: str, **options: Any) -> Any:
