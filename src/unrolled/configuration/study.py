@@ -17,7 +17,7 @@ from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
@@ -58,9 +58,10 @@ def sweep(
     """Train until the study in ``storage`` has ``n_trials`` trials, ``n_jobs`` at a time.
 
     arguments: of the command line; if they have a search space, ``params`` is not used. direction: ``max`` or ``min``
-    of what a job returns. ``pruner`` ends poor trials early. NaN, as from a diverged run, is a failed trial, and so is
-    an error once a trial has had a value. UserError: no Optuna, a storage with a study of other options or of another
-    Optuna, a study that another command is at, no trial with a value.
+    of what a job returns, as ``objective.mode``. ``pruner`` ends poor trials early. NaN, as from a diverged run, is a
+    failed trial, and so is an error once a trial has had a value. UserError: no Optuna, a storage with a study of other
+    options, of the other direction or of another Optuna, a study that another command is at, no trial with a value, a
+    folder that ``storage`` cannot name.
     """
     try:
         import optuna
@@ -72,6 +73,8 @@ def sweep(
     check("hydra.sweeper.n_trials", n_trials, POSITIVE_WHOLE)
     check("hydra.sweeper.n_jobs", n_jobs, POSITIVE_WHOLE)
     check("hydra.sweeper.direction", direction, OneOf(tuple(DIRECTIONS)))
+    if direction != config.objective.mode:  # which decides on the best checkpoint of a trial
+        raise UserError(f"hydra.sweeper.direction={direction}: objective.mode is {config.objective.mode}; omit it")
     check("hydra.sweeper.sampler.seed", sampler.keywords.get("seed"), WHOLE)
     overrides = OverridesParser.create().parse_overrides(arguments)
     if not any(override.is_sweep_override() for override in overrides):
@@ -81,7 +84,7 @@ def sweep(
     folder = Path(config.hydra.sweep.dir)
     with locked(folder):  # another command would take its running trials for interrupted ones
         study = _opened(storage, direction=DIRECTIONS[direction], pruner=pruner)
-        _check_same(study, sorted(arguments), folder)
+        _check_same(study, sorted(arguments), direction, folder)
 
         def options(trial: Any) -> tuple[str, ...]:
             chosen = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
@@ -97,10 +100,12 @@ def sweep(
         while trials or len(study.trials) < n_trials:
             while len(trials) < n_jobs and len(study.trials) < n_trials:
                 trials.append(ask())
+            ended: list[tuple[Any, JobReturn]] = []
             for batch in _consecutive(trials[:n_jobs]):
                 jobs = [options(trial) for trial in batch]
-                for trial, job in zip(batch, launch(jobs, initial_job_idx=batch[0].number), strict=True):
-                    _tell(study, trial, job)
+                ended.extend(zip(batch, launch(jobs, initial_job_idx=batch[0].number), strict=True))
+            for trial, job in sorted(ended, key=lambda it: it[1].status == JobStatus.FAILED):  # values come first
+                _tell(study, trial, job)
             trials = trials[n_jobs:]
         _conclude(study, folder)
 
@@ -123,13 +128,19 @@ def _opened(storage: str, **options: Any) -> Any:
         ) from problem
 
 
-def _check_same(study: Any, options: list[str], folder: Path) -> None:
+def _check_same(study: Any, options: list[str], direction: str, folder: Path) -> None:
     options = _of_the_runs(options)
     known = _of_the_runs(study.user_attrs.get("options", options))  # as an earlier version may have kept them
     if known != options:
         other = ", ".join(sorted(set(known) ^ set(options)))
         raise UserError(
             f"sweep.dir={folder} holds a study of other options ({other}): give those, or another sweep.dir"
+        )
+    if study.direction.name.lower() != DIRECTIONS[direction]:
+        (there,) = DIRECTIONS.keys() - {direction}
+        raise UserError(
+            f"hydra.sweeper.direction={direction}: sweep.dir={folder} holds a study whose direction is {there}: give "
+            "another sweep.dir"
         )
     study.set_user_attr("options", options)
 
