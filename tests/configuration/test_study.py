@@ -302,6 +302,19 @@ def test_a_study_has_the_direction_of_the_objective(tmp_path):
     assert not (tmp_path / "study").exists()
 
 
+@pytest.mark.parametrize("name", ["what?", "{x}", "a}", "100%25"])
+def test_a_folder_that_its_database_cannot_be_in_is_refused(name, tmp_path):
+    with pytest.raises(UserError, match=r"^sweep.dir=") as caught:
+        Study(tmp_path / name, rate).sweep(*SPACE, trials=1)
+    assert "\n" not in str(caught.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_any_other_folder_has_its_database(tmp_path):
+    Study(tmp_path / "é 100% of #1&2 [a,b]", rate).sweep(*SPACE, trials=1)
+    assert (tmp_path / "é 100% of #1&2 [a,b]" / "study.db").is_file()
+
+
 MEDIAN = {"_target_": "optuna.pruners.MedianPruner", "n_startup_trials": 2, "n_warmup_steps": 1}
 HYPERBAND = {"_target_": "optuna.pruners.HyperbandPruner", "min_resource": 1, "max_resource": 5, "reduction_factor": 3}
 HALVING = {"_target_": "optuna.pruners.SuccessiveHalvingPruner", "min_resource": 1, "reduction_factor": 3}

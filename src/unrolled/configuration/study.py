@@ -6,6 +6,7 @@ existing folders, ends with the first that fails, and trains every trial to its 
 
 import io
 import logging
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
@@ -33,6 +34,7 @@ from unrolled.runs.lock import locked
 log = logging.getLogger(__name__)
 
 Launch = Callable[..., Sequence[JobReturn]]
+MEANT_OTHERWISE = re.compile(r"[?{}]|%[0-9A-Fa-f]{2}")  # by SQLAlchemy and Optuna
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
 
 
@@ -82,6 +84,10 @@ def sweep(
         arguments = [*(f"{name}={value}" for name, value in params.items() if name not in names), *arguments]
     space, fixed = search_space(arguments)
     folder = Path(config.hydra.sweep.dir)
+    if (name := str(config.hydra.sweep.dir)) in storage and (symbols := MEANT_OTHERWISE.search(name)):
+        raise UserError(
+            f"sweep.dir={folder}: {symbols[0]} means something else in the address of a database: give another sweep.dir"
+        )
     with locked(folder):  # another command would take its running trials for interrupted ones
         study = _opened(storage, direction=DIRECTIONS[direction], pruner=pruner)
         _check_same(study, sorted(arguments), direction, folder)
