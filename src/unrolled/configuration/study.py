@@ -8,7 +8,6 @@ import io
 import logging
 import re
 import traceback
-from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from functools import partial
 from itertools import groupby
@@ -22,6 +21,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
+from unrolled.configuration.failures import Launch
 from unrolled.configuration.jobs import OF_THE_COMMAND
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.search_space import search_space
@@ -33,7 +33,6 @@ from unrolled.runs.lock import locked
 
 log = logging.getLogger(__name__)
 
-Launch = Callable[..., Sequence[JobReturn]]
 MEANT_OTHERWISE = re.compile(r"[?{}]|%[0-9A-Fa-f]{2}")  # by SQLAlchemy and Optuna
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
 
@@ -109,7 +108,7 @@ def sweep(
             ended: list[tuple[Any, JobReturn]] = []
             for batch in _consecutive(trials[:n_jobs]):
                 jobs = [options(trial) for trial in batch]
-                ended.extend(zip(batch, launch(jobs, initial_job_idx=batch[0].number), strict=True))
+                ended.extend(zip(batch, launch(jobs, batch[0].number), strict=True))
             for trial, job in sorted(ended, key=lambda it: it[1].status == JobStatus.FAILED):  # values come first
                 _tell(study, trial, job)
             trials = trials[n_jobs:]
