@@ -85,7 +85,7 @@ def sweep(
     folder = Path(config.hydra.sweep.dir)
     if (name := str(config.hydra.sweep.dir)) in storage and (symbols := MEANT_OTHERWISE.search(name)):
         raise UserError(
-            f"sweep.dir={folder}: {symbols[0]} means something else in the address of a database: give another sweep.dir"
+            f"sweep.dir={folder}: {symbols[0]} has a meaning in the address of a database: give another sweep.dir"
         )
     with locked(folder):  # another command would take its running trials for interrupted ones
         study = _opened(storage, direction=DIRECTIONS[direction], pruner=pruner)
