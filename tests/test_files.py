@@ -69,6 +69,16 @@ def test_what_a_living_writer_is_at_is_left_alone(tmp_path):
     assert sorted(os.listdir(tmp_path)) == sorted(living)
 
 
+def test_a_living_writer_here_is_left_alone_for_more_than_a_day(tmp_path):
+    """As its file looks after the machine slept, or its clock was set."""
+    for process in (os.getppid(), 1):
+        partial = tmp_path / f".a.{HERE}-{process}-0123456789abcdef.partial"
+        partial.touch()
+        os.utime(partial, (time.time() - 2 * 86_400,) * 2)
+    clean(tmp_path)
+    assert len(os.listdir(tmp_path)) == 2
+
+
 def test_a_full_disk_changes_nothing_and_says_which_file(tmp_path):
     path = tmp_path / "weights"
     write_bytes(path, b"old")

@@ -96,11 +96,11 @@ def _is_left(path: Path, host: str, process: int) -> bool:
         touched = path.stat().st_mtime
     except FileNotFoundError:
         return False
-    if time.time() - touched > DAY:
-        return True
+    if host != _host():
+        return time.time() - touched > DAY
     if process == os.getpid():  # in a container a process may have the number of an earlier one
-        return host == _host() and touched < _BEGAN
-    return host == _host() and not is_alive(process)
+        return touched < _BEGAN
+    return not is_alive(process)
 
 
 def is_alive(process: int) -> bool:

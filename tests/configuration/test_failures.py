@@ -119,3 +119,18 @@ def test_the_first_error_is_raised_if_all_failed_elsewhere(launched, jobs, caplo
     with pytest.raises(UserError):
         _ = first.return_value
     assert (jobs.failed, caplog.messages, second.status) == (0, [], JobStatus.FAILED)
+
+
+def test_a_batch_that_fails_elsewhere_after_a_good_one_does_not_end_the_sweep(launched, jobs, caplog):
+    launched(1.0)
+    values = [job.return_value for job in launched(MISTAKE, MISTAKE)]
+    assert [math.isnan(value) for value in values] == [True, True]
+    assert caplog.messages == [f"job 3 (3-x) failed: {MISTAKE}", f"job 4 (4-x) failed: {MISTAKE}"]
+    assert (jobs.failed, jobs.status) == (2, 2)
+
+
+def test_a_batch_for_which_the_disk_is_full_ends_the_sweep(launched):
+    launched(1.0)
+    (job,) = launched(FULL)
+    with pytest.raises(OSError, match="No space left"):
+        _ = job.return_value

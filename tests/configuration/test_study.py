@@ -2,6 +2,7 @@
 
 import errno
 import math
+import os
 import sqlite3
 from functools import cache, partial
 from unittest.mock import patch
@@ -66,10 +67,16 @@ class Study:
             returns.append(returned)
         return returns
 
-    def sweep(self, *arguments, trials=6, jobs=1, direction="max", params=None):
+    def sweep(self, *arguments, trials=6, jobs=1, direction="max", mode=None, params=None):
         sweep(
             list(arguments),
-            OmegaConf.create({"hydra": {"sweep": {"dir": str(self.folder)}}, "sweep": {"wait": self.wait}}),
+            OmegaConf.create(
+                {
+                    "hydra": {"sweep": {"dir": str(self.folder)}},
+                    "sweep": {"wait": self.wait},
+                    "objective": {"mode": mode or direction},
+                }
+            ),
             self.launch,
             sampler=partial(optuna.samplers.TPESampler, seed=1, n_startup_trials=3),
             pruner=instantiate(self.pruner),
@@ -138,6 +145,29 @@ def test_it_goes_on_with_the_trial_that_was_running_and_suggests_what_it_would_h
     assert len(study.launched) == 7
 
 
+def test_a_study_that_another_command_is_at_is_refused(tmp_path):
+    study, second = Study(tmp_path / "study", rate), Study(tmp_path / "study", rate)
+
+    def started_twice(options):
+        process = os.fork()
+        if process == 0:
+            status = 1
+            try:
+                second.sweep(*SPACE, trials=1)
+            except UserError as refused:
+                status = 2 if "has been at it since" in str(refused) and not second.launched else 1
+            finally:
+                os._exit(status)
+        assert os.waitstatus_to_exitcode(os.waitpid(process, 0)[1]) == 2
+        assert (tmp_path / "study" / ".lock").is_file()
+        return rate(options)
+
+    study.value = started_twice
+    study.sweep(*SPACE, trials=1)
+    assert [state for _, state, _, _ in study.trials()] == ["COMPLETE"]
+    assert sorted(os.listdir(tmp_path / "study")) == ["optimization_results.yaml", "study.db"]
+
+
 def test_several_at_a_time_keep_their_numbers(tmp_path):
     study = Study(tmp_path / "study", rate)
     study.sweep(*SPACE, trials=3, jobs=2)
@@ -200,6 +230,39 @@ def test_an_error_before_any_value_ends_the_study(tmp_path):
     assert [state for _, state, _, _ in early.trials()] == ["RUNNING"]  # the same command tries it again
 
 
+def test_a_value_is_recorded_before_an_error_of_the_same_batch(tmp_path):
+    def first_fails(options):
+        first.append(options)
+        if options == first[0]:
+            raise ValueError("by a test")
+        return rate(options)
+
+    first = []
+    study = Study(tmp_path / "study", first_fails)
+    study.sweep(*SPACE, trials=2, jobs=2)
+    assert [state for _, state, _, _ in study.trials()] == ["FAIL", "COMPLETE"]
+
+
+def test_a_value_is_recorded_before_an_error_of_trials_launched_apart(tmp_path):
+    study = Study(tmp_path / "study", None)
+    before = Study(tmp_path / "study", partial(failing, first=0))
+    with pytest.raises(UserError, match="no trial has a value"):
+        before.sweep(*SPACE, trials=1)
+    there = optuna.load_study(study_name="unrolled", storage=study.storage)
+    asked = [there.ask() for _ in range(3)]
+    there.tell(asked[1], state=optuna.trial.TrialState.FAIL)
+
+    def first_fails(options):
+        if len(study.launched) == 1:
+            raise ValueError("by a test")
+        return rate(options)
+
+    study.value = first_fails
+    study.sweep(*SPACE, trials=4, jobs=2)
+    assert study.launched == [(1, 1), (3, 1)]
+    assert [state for _, state, _, _ in study.trials()] == ["FAIL", "FAIL", "FAIL", "COMPLETE"]
+
+
 def test_no_value_at_all_is_said(tmp_path):
     with pytest.raises(UserError, match="no trial has a value"):
         Study(tmp_path / "study", partial(failing, first=0)).sweep(*SPACE, trials=2)
@@ -221,6 +284,35 @@ def test_another_space_needs_another_folder(tmp_path):
     study.sweep(*SPACE, trials=2)  # named in another way
     with pytest.raises(UserError, match=r"holds a study of other options \(model.size=choice\(8,16,32\)\)"):
         study.sweep(SPACE[1], trials=3)
+
+
+def test_a_study_keeps_its_direction(tmp_path):
+    study = Study(tmp_path / "study", rate)
+    study.sweep(*SPACE, trials=1)
+    with pytest.raises(UserError, match=r"^hydra.sweeper.direction=min: sweep.dir=.* holds a study .* max: ") as caught:
+        study.sweep(*SPACE, trials=2, direction="min")
+    assert "\n" not in str(caught.value)
+    assert len(study.launched) == 1
+
+
+def test_a_study_has_the_direction_of_the_objective(tmp_path):
+    """By which each trial chooses its best checkpoint, and its early end."""
+    with pytest.raises(UserError, match=r"^hydra.sweeper.direction=min: objective.mode is max"):
+        Study(tmp_path / "study", rate).sweep(*SPACE, trials=1, direction="min", mode="max")
+    assert not (tmp_path / "study").exists()
+
+
+@pytest.mark.parametrize("name", ["what?", "{x}", "a}", "100%25"])
+def test_a_folder_that_its_database_cannot_be_in_is_refused(name, tmp_path):
+    with pytest.raises(UserError, match=r"^sweep.dir=") as caught:
+        Study(tmp_path / name, rate).sweep(*SPACE, trials=1)
+    assert "\n" not in str(caught.value)
+    assert os.listdir(tmp_path) == []
+
+
+def test_any_other_folder_has_its_database(tmp_path):
+    Study(tmp_path / "é 100% of #1&2 [a,b]", rate).sweep(*SPACE, trials=1)
+    assert (tmp_path / "é 100% of #1&2 [a,b]" / "study.db").is_file()
 
 
 MEDIAN = {"_target_": "optuna.pruners.MedianPruner", "n_startup_trials": 2, "n_warmup_steps": 1}

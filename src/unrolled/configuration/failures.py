@@ -37,6 +37,8 @@ class Jobs:
     """Jobs that this process trained and that did not fail."""
     failed: int = 0
     status: int = 0
+    judged_good: bool = False
+    """Whether `judge` has seen a batch in which a job did not fail."""
 
     def value_of(self, job: Callable[[], Any]) -> Any:
         """What ``job`` returns, in this process; NaN if it failed and the sweep continues."""
@@ -51,9 +53,14 @@ class Jobs:
         return returned
 
     def judge(self, returned: Sequence[JobReturn]) -> None:
-        """Report the jobs that failed, which then have the value NaN; if all did, Hydra raises the first's error."""
+        """Report the jobs that failed, which then have the value NaN.
+
+        If all did, Hydra raises the first's error, unless jobs of an earlier batch did not and the disk is not full.
+        """
         failed = [job for job in returned if job.status == JobStatus.FAILED]
-        if len(failed) == len(returned):
+        if len(failed) < len(returned):
+            self.judged_good = True
+        elif not self.judged_good or any(full_disk(job._return_value) for job in failed):
             return
         for job in failed:
             assert job.hydra_cfg is not None

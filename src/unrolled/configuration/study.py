@@ -6,8 +6,8 @@ existing folders, ends with the first that fails, and trains every trial to its 
 
 import io
 import logging
+import re
 import traceback
-from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from functools import partial
 from itertools import groupby
@@ -17,10 +17,11 @@ from typing import Any
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.plugins import Plugins
-from hydra.core.utils import JobReturn
+from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
+from unrolled.configuration.failures import Launch
 from unrolled.configuration.jobs import OF_THE_COMMAND
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.search_space import search_space
@@ -28,10 +29,11 @@ from unrolled.configuration.trial import PRUNED, STUDY
 from unrolled.configuration.values import to_yaml
 from unrolled.errors import POSITIVE_WHOLE, WHOLE, OneOf, UserError, check, counted
 from unrolled.files import write_text
+from unrolled.runs.lock import locked
 
 log = logging.getLogger(__name__)
 
-Launch = Callable[..., Sequence[JobReturn]]
+MEANT_OTHERWISE = re.compile(r"[?{}]|%[0-9A-Fa-f]{2}")  # by SQLAlchemy and Optuna
 DIRECTIONS = {"max": "maximize", "min": "minimize"}
 
 
@@ -57,9 +59,10 @@ def sweep(
     """Train until the study in ``storage`` has ``n_trials`` trials, ``n_jobs`` at a time.
 
     arguments: of the command line; if they have a search space, ``params`` is not used. direction: ``max`` or ``min``
-    of what a job returns. ``pruner`` ends poor trials early. NaN, as from a diverged run, is a failed trial, and so is
-    an error once a trial has had a value. UserError: no Optuna, a storage with a study of other options or of another
-    Optuna, no trial with a value.
+    of what a job returns, as ``objective.mode``. ``pruner`` ends poor trials early. NaN, as from a diverged run, is a
+    failed trial, and so is an error once a trial has had a value. UserError: no Optuna, a storage with a study of other
+    options, of the other direction or of another Optuna, a study that another command is at, no trial with a value, a
+    folder that ``storage`` cannot name.
     """
     try:
         import optuna
@@ -71,6 +74,8 @@ def sweep(
     check("hydra.sweeper.n_trials", n_trials, POSITIVE_WHOLE)
     check("hydra.sweeper.n_jobs", n_jobs, POSITIVE_WHOLE)
     check("hydra.sweeper.direction", direction, OneOf(tuple(DIRECTIONS)))
+    if direction != config.objective.mode:  # which decides on the best checkpoint of a trial
+        raise UserError(f"hydra.sweeper.direction={direction}: objective.mode is {config.objective.mode}; omit it")
     check("hydra.sweeper.sampler.seed", sampler.keywords.get("seed"), WHOLE)
     overrides = OverridesParser.create().parse_overrides(arguments)
     if not any(override.is_sweep_override() for override in overrides):
@@ -78,30 +83,36 @@ def sweep(
         arguments = [*(f"{name}={value}" for name, value in params.items() if name not in names), *arguments]
     space, fixed = search_space(arguments)
     folder = Path(config.hydra.sweep.dir)
-    folder.mkdir(parents=True, exist_ok=True)
-    study = _opened(storage, direction=DIRECTIONS[direction], pruner=pruner)
-    _check_same(study, sorted(arguments), folder)
+    if (name := str(config.hydra.sweep.dir)) in storage and (symbols := MEANT_OTHERWISE.search(name)):
+        raise UserError(
+            f"sweep.dir={folder}: {symbols[0]} has a meaning in the address of a database: give another sweep.dir"
+        )
+    with locked(folder):  # another command would take its running trials for interrupted ones
+        study = _opened(storage, direction=DIRECTIONS[direction], pruner=pruner)
+        _check_same(study, sorted(arguments), direction, folder)
 
-    def options(trial: Any) -> tuple[str, ...]:
-        chosen = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
-        return tuple(f"{name}={value}" for name, value in (fixed | chosen).items())
+        def options(trial: Any) -> tuple[str, ...]:
+            chosen = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
+            return tuple(f"{name}={value}" for name, value in (fixed | chosen).items())
 
-    def ask() -> Any:
-        # a seed for each trial: an interrupted study suggests what it would have suggested
-        study.sampler = sampler(seed=sampler.keywords["seed"] + len(study.trials))
-        return study.ask()
+        def ask() -> Any:
+            # a seed for each trial: an interrupted study suggests what it would have suggested
+            study.sampler = sampler(seed=sampler.keywords["seed"] + len(study.trials))
+            return study.ask()
 
-    running = [trial._trial_id for trial in study.trials if trial.state == optuna.trial.TrialState.RUNNING]
-    trials = [optuna.trial.Trial(study, identity) for identity in running]  # interrupted ones are resumed
-    while trials or len(study.trials) < n_trials:
-        while len(trials) < n_jobs and len(study.trials) < n_trials:
-            trials.append(ask())
-        for batch in _consecutive(trials[:n_jobs]):
-            jobs = [options(trial) for trial in batch]
-            for trial, job in zip(batch, launch(jobs, initial_job_idx=batch[0].number), strict=True):
+        running = [trial._trial_id for trial in study.trials if trial.state == optuna.trial.TrialState.RUNNING]
+        trials = [optuna.trial.Trial(study, identity) for identity in running]  # interrupted ones are resumed
+        while trials or len(study.trials) < n_trials:
+            while len(trials) < n_jobs and len(study.trials) < n_trials:
+                trials.append(ask())
+            ended: list[tuple[Any, JobReturn]] = []
+            for batch in _consecutive(trials[:n_jobs]):
+                jobs = [options(trial) for trial in batch]
+                ended.extend(zip(batch, launch(jobs, batch[0].number), strict=True))
+            for trial, job in sorted(ended, key=lambda it: it[1].status == JobStatus.FAILED):  # values come first
                 _tell(study, trial, job)
-        trials = trials[n_jobs:]
-    _conclude(study, folder)
+            trials = trials[n_jobs:]
+        _conclude(study, folder)
 
 
 def _opened(storage: str, **options: Any) -> Any:
@@ -122,13 +133,19 @@ def _opened(storage: str, **options: Any) -> Any:
         ) from problem
 
 
-def _check_same(study: Any, options: list[str], folder: Path) -> None:
+def _check_same(study: Any, options: list[str], direction: str, folder: Path) -> None:
     options = _of_the_runs(options)
     known = _of_the_runs(study.user_attrs.get("options", options))  # as an earlier version may have kept them
     if known != options:
         other = ", ".join(sorted(set(known) ^ set(options)))
         raise UserError(
             f"sweep.dir={folder} holds a study of other options ({other}): give those, or another sweep.dir"
+        )
+    if study.direction.name.lower() != DIRECTIONS[direction]:
+        (there,) = DIRECTIONS.keys() - {direction}
+        raise UserError(
+            f"hydra.sweeper.direction={direction}: sweep.dir={folder} holds a study whose direction is {there}: give "
+            "another sweep.dir"
         )
     study.set_user_attr("options", options)
 

@@ -1,16 +1,15 @@
 """Jobs that are submitted to a cluster and not waited for."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from hydra.core.utils import JobReturn, JobStatus
 
+from unrolled.configuration.failures import Launch
 from unrolled.configuration.jobs import Sweep
 
 log = logging.getLogger(__name__)
-
-Launch = Callable[[Sequence[Sequence[str]], int], Sequence[JobReturn]]
 
 
 def submitted(launch: Launch) -> Launch:
