@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from unrolled.conformance.attending import (
     company_changes_nothing,
+    evaluation_has_no_dropout,
     later_words_change_nothing_before,
     padding_changes_nothing,
     same_again,
@@ -37,6 +38,7 @@ PROMISES: tuple[Promise, ...] = (
     padding_changes_nothing,
     company_changes_nothing,
     same_again,
+    evaluation_has_no_dropout,
     later_words_change_nothing_before,
     step_by_step_equals_unrolled,
     a_text_is_the_same_in_parts,
