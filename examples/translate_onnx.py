@@ -7,6 +7,7 @@ search by the mean log-probability of a word, as src/translate.py does it; BEAM 
 """
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -27,12 +28,14 @@ class Translator:
         self.step = onnxruntime.InferenceSession(str(folder / "step.onnx"))
         special = self.facts["special"]
         self.pad, self.bos, self.eos, self.unk = (special[name] for name in ("pad", "bos", "eos", "unk"))
-        self.ids = {word: number for number, word in enumerate(self.facts["source_vocabulary"])}
+        vocabulary = enumerate(self.facts["source_vocabulary"])
+        # <s> in the text is an unknown word, as it is for src/translate.py
+        self.ids = {word: number for number, word in vocabulary if number not in special.values()}
         self.words = self.facts["target_vocabulary"]
 
     def translate(self, line, beam):
         """The best translation of ``line``."""
-        words = line.split()
+        words = re.findall(r"[^ \t\r\n\f\v]+", line)  # only ASCII white space separates words
         source = np.array([[*(self.ids.get(word, self.unk) for word in words), self.eos]])
         tensors = self.start.run(None, {"source": source, "lengths": np.array([source.shape[1]])})
         state = dict(zip(self.facts["state"], tensors, strict=True))

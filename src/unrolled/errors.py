@@ -1,5 +1,6 @@
 """Mistakes that the user can mend: `UserError`, the nearest of several choices, checks of values."""
 
+import errno
 import re
 import sys
 from collections.abc import Collection
@@ -10,6 +11,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Protocol
 
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 CLOSE = 0.55
 """The least similarity of a word and a choice that may have been meant: `difflib`'s ratio."""
 INSTALLED, AS_MODULE = "unrolled", "python -m unrolled"
@@ -21,6 +23,16 @@ class UserError(Exception):
 
     Commands print the message to stderr without a traceback and end with exit status 2.
     """
+
+
+def no_space(problem: BaseException) -> OSError | None:
+    """The error of a full disk that is the cause of ``problem``, None if it has another."""
+    cause: BaseException | None = problem
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.errno in FULL:
+            return cause
+        cause = cause.__cause__ or cause.__context__
+    return None
 
 
 def called(command: str) -> str:

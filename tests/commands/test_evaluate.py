@@ -135,7 +135,7 @@ def test_evaluate_refuses_memories_that_there_are_not(moved, language_model):
     assert call_script("evaluate.py", f"run={language_model}", "memory=all", cwd=elsewhere).status == 2
 
 
-def test_evaluate_reads_off_the_memory_which_words_are_translated(moved):
+def test_evaluate_reads_off_the_memory_which_words_are_translated(moved, caplog):
     folder, elsewhere = moved
     done = call_script("evaluate.py", f"run={folder}", "probe=true", cwd=elsewhere)
     assert done.stdout.splitlines()[0].split("  ")[0] == "AUC"
@@ -150,3 +150,7 @@ def test_evaluate_reads_off_the_memory_which_words_are_translated(moved):
     assert float(everything["memory"]) > 0.75
     assert float(everything["place"]) > 0.75
     assert abs(float(everything["shuffled labels"]) - 0.5) < 0.25
+    assert caplog.messages == []
+    assert call_script("evaluate.py", f"run={folder}", "probe=true", "split=val", cwd=elsewhere).status == 0
+    (warning,) = caplog.messages
+    assert "split=val: probes are fitted to these very examples" in warning

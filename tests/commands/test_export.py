@@ -29,7 +29,9 @@ def exported(trained, tmp_path_factory):
 @pytest.mark.parametrize("beam", [1, 5])
 def test_onnxruntime_and_numpy_translate_the_same(exported, trained, beam):
     source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
-    source += "never-seen\n\n" + " ".join(source.split()[:20]) + "\n"
+    words = source.split()
+    source += "never-seen\n\n" + " ".join(words[:20]) + "\n"
+    source += "<s> {0} </s> {1} <pad>\n{0}\u3000{1} {2}\n{0}\u00a0{1} {2}\n{0}\f{1}\t{2}\n".format(*words)
     search = ["search=greedy"] if beam == 1 else ["search.beam_size=5"]
     expected = call_script("translate.py", f"run={trained}", "device=cpu", *search, cwd=exported, text=source)
     program = [sys.executable, str(ROOT / "examples" / "translate_onnx.py"), "files", str(beam)]

@@ -221,6 +221,13 @@ def test_a_completed_run_is_left_alone_or_trained_longer(whole, tmp_path):
     assert_same(tmp_path / "run", whole("epochs"))
 
 
+def test_a_run_whose_epochs_are_over_says_that_more_updates_change_nothing(whole, tmp_path, caplog):
+    shutil.copytree(whole("epochs"), tmp_path / "run")
+    assert call_script("train.py", "resume=run", "trainer.max_steps=1000", cwd=tmp_path).status == 0
+    assert "nothing was left to train: another limit of the trainer, such as max_epochs" in caplog.text
+    assert_same(tmp_path / "run", whole("epochs"))
+
+
 def test_what_early_stopping_has_ended_says_so_when_there_is_nothing_left_to_train(whole, tmp_path, caplog):
     shutil.copytree(whole("early stopping"), tmp_path / "run")
     before = results(tmp_path / "run")["steps"]

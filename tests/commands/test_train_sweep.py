@@ -73,6 +73,32 @@ def test_a_sweep_with_more_values_trains_what_is_new(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_sweep_with_more_values_of_an_option_that_is_in_no_name_trains_what_is_new(tmp_path):
+    sweep = ["-m", *BASE, "trainer.max_epochs=1", "optimizer.lr=1e-3,1e-2", "sweep.dir=jobs"]
+    assert call_script("train.py", *sweep, "model.readout_dropout=0.1,0.2", cwd=tmp_path).status == 0
+    before = stamps(tmp_path / "jobs")
+    for _ in range(2):
+        done = call_script("train.py", *sweep, "model.readout_dropout=0.1,0.2,0.3", cwd=tmp_path)
+        assert done.status == 0, done.stderr
+        after = stamps(tmp_path / "jobs")
+        assert {name: after[name] for name in before} == before
+        options = [yaml.safe_load((tmp_path / "jobs" / name / "config.yaml").read_text()) for name in after]
+        trained = sorted((config["optimizer"]["lr"], config["model"]["readout_dropout"]) for config in options)
+        assert trained == [(lr, dropout) for lr in (1e-3, 1e-2) for dropout in (0.1, 0.2, 0.3)]
+
+
+@pytest.mark.slow
+def test_a_moved_sweep_whose_callback_writes_into_its_folder_is_continued(tmp_path):
+    sweep = ["-m", *BASE, "trainer.max_epochs=1", "callbacks=gradient_norms", "seed=1"]
+    assert call_script("train.py", *sweep, "sweep.dir=jobs", cwd=tmp_path).status == 0
+    before = stamps(tmp_path / "jobs")
+    assert call_script("train.py", *sweep, f"sweep.dir={tmp_path / 'jobs'}", cwd=tmp_path).status == 0
+    (tmp_path / "jobs").rename(tmp_path / "moved")
+    assert call_script("train.py", *sweep, "sweep.dir=moved", cwd=tmp_path).status == 0
+    assert stamps(tmp_path / "moved") == before
+
+
+@pytest.mark.slow
 def test_the_memory_study_is_one_command(tmp_path):
     few = ["sweep=memory", *BASE, "experiment=memory/bahdanau,memory/gru_att", "seed=3", "sweep.dir=jobs"]
     assert call_script("train.py", *few, cwd=tmp_path).status == 0

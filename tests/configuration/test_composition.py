@@ -48,6 +48,12 @@ def test_the_configuration_is_that_of_the_command():
     assert (config.search.max_length_extra, config.run, config.nbest) == (3, ["a b", "c'd"], 1)
 
 
+def test_a_variable_that_says_where_the_cache_is_counts_at_any_time(monkeypatch, tmp_path):
+    for name in ("one", "two"):
+        monkeypatch.setenv("UNROLLED_CACHE", str(tmp_path / name))
+        assert composed("train").cache == str(tmp_path / name)
+
+
 def test_a_composition_is_its_owners_alone():
     composed("translate").search.beam_size = 77
     assert composed("translate").search.beam_size == 5

@@ -22,12 +22,14 @@ def test_words_come_in_the_order_of_ids_up_to_the_model_s_size(tmp_path):
 
 def test_ids_without_a_word_and_words_that_no_line_yields_get_names_that_are_in_no_text(tmp_path):
     path = write(tmp_path / "d.json", {"a": 2, "</s>": 4, "two words": 5, "": 6, "a\nb": 7, "\u00a0": 8, "\u2028": 9})
-    words = read_dictionary(path, 10)
-    assert words == ["a", "no word 3", "no word 4", "no word 5", "no word 6", "no word 7", "\u00a0", "\u2028"]
+    path.write_text(path.read_text()[:-1] + r', "\ud83d": 10, "\ud83d\ude00": 11}')  # half a letter, and a whole one
+    words = read_dictionary(path, 12)
+    assert words[:6] == ["a", "no word 3", "no word 4", "no word 5", "no word 6", "no word 7"]
+    assert words[6:] == ["\u00a0", "\u2028", "no word 10", "\U0001f600"]
     tokenizer = WordTokenizer(words)
     assert tokenizer.encode(["a no word 3 </s>"]) == [[4, 3, 3, 3, 3]]
     tokenizer.save(tmp_path)
-    assert WordTokenizer.load(tmp_path).pieces(range(4, 12)) == words
+    assert WordTokenizer.load(tmp_path).pieces(range(4, 14)) == words
 
 
 @pytest.mark.parametrize(

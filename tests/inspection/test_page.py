@@ -149,7 +149,15 @@ def matrix(snapshot: dict, line: int = 0, name: str = "reference", what: str = "
     )
 
 
-def write_made_up(path: Path, *names: str, sources: list[list[str]], targets: list[list[str]], steps=(1,), weight=1.0):
+def write_made_up(
+    path: Path,
+    *names: str,
+    sources: list[list[str]],
+    targets: list[list[str]],
+    steps=(1,),
+    weight=1.0,
+    metrics: dict | None = None,
+):
     """A page of runs whose weights are ``weight`` on the diagonal, and whose first links are known."""
     sentences = []
     for line, (source, pieces) in enumerate(zip(sources, targets), start=1):
@@ -157,7 +165,8 @@ def write_made_up(path: Path, *names: str, sources: list[list[str]], targets: li
         made = record.target(pair, " ".join(pieces), ({(0, 0)}, {(0, 0), (1, 0)}))
         both = {"reference": made, "translation": made}
         sentences.append({"line": line, "text": " ".join(source), "source": source, "targets": both})
-    shots = [{"split": "val", "step": step, "epoch": None, "metrics": {}, "sentences": sentences} for step in steps]
+    shot = {"split": "val", "epoch": None, "metrics": metrics or {}, "sentences": sentences}
+    shots = [shot | {"step": step} for step in steps]
     write_page(path, [Shown(name, shots) for name in names])
 
 
@@ -465,6 +474,22 @@ def test_a_hundred_pieces_a_side_are_shown_and_no_labels_overlap(browser, tmp_pa
     assert min(page.run(script, "tbody th:not(.thin) > span", "y")) > -1
     body = "return document.documentElement.scrollWidth <= document.documentElement.clientWidth"
     assert page.run(body)  # the matrix scrolls, the page does not
+
+
+@pytest.mark.slow
+def test_a_pair_of_more_cells_than_a_call_takes_arguments_is_shown(browser, tmp_path):
+    pieces = [f"p{i}" for i in range(360)]
+    write_made_up(tmp_path / "x.html", "x", sources=[pieces], targets=[pieces])
+    page = browser.open(tmp_path / "x.html")
+    assert page.run("return document.querySelectorAll('tbody td').length") == 360 * 360
+    assert browser.complaints() == []
+
+
+def test_a_figure_that_is_null_is_not_shown(browser, tmp_path):
+    write_made_up(tmp_path / "x.html", "x", sources=[["a", "b"]], targets=[["c"]], metrics={"bleu": None, "loss": None})
+    page = browser.open(tmp_path / "x.html")
+    assert page.texts(".facts") == ["step 1"]
+    assert browser.complaints() == []
 
 
 def test_two_runs_stand_side_by_side(browser, trained, snapshots, tmp_path):

@@ -53,6 +53,18 @@ def test_a_target_has_pieces_weights_norms_and_links():
     assert (plain["memory"], plain["gates"], plain["links"]) == (None, {}, None)
 
 
+def test_norms_that_are_no_numbers_leave_the_record_valid():
+    pair = AttendedPair(["a", "</s>"], ["x", "</s>"], torch.ones(2, 2), [0], [0])
+    for norms, expected in (
+        ([[1.0, math.inf], [math.nan, 2.0]], [[1, 2], [0, 2]]),
+        ([[math.nan, math.nan], [math.nan, math.nan]], [[0, 0], [0, 0]]),
+    ):
+        made = record.target(pair._replace(memory_norms=torch.tensor(norms)), "x", None)
+        json.dumps(made, allow_nan=False)
+        read = record.values(made["memory"], (2, 2))
+        np.testing.assert_allclose(read, expected, atol=2 / 509)
+
+
 def test_a_gate_is_the_mean_over_its_units():
     gate = torch.tensor([[[0.0, 1.0], [0.2, 0.4]]])
     pair = AttendedPair(["a", "</s>"], ["</s>"], torch.ones(1, 2), [0], [], gates={"update": gate})

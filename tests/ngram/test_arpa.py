@@ -89,6 +89,19 @@ def test_a_word_spelt_like_the_unknown_one_is_another_word(words, tmp_path):
     torch.testing.assert_close(read.log_probs, model.log_probs, rtol=0, atol=1e-6)
 
 
+def test_a_word_spelt_like_the_unknown_one_may_come_first(tmp_path):
+    unigrams = {"<unk>": -0.5, "<UNK>": -0.25, "</s>": -0.75, "a": -1.0}
+    lines = {word: f"{log_p}\t{word}\n" for word, log_p in unigrams.items()}
+    path = tmp_path / "model.arpa"
+    for order in (["<unk>", "<UNK>", "</s>", "a"], ["a", "<UNK>", "</s>", "<unk>"]):
+        text = "".join(lines[word] for word in order)
+        path.write_text(f"\\data\\\nngram 1=4\n\n\\1-grams:\n{text}\n\\end\\\n")
+        assert score(*load_arpa(path), "<UNK> b a") == pytest.approx([-0.25, -0.5, -1.0, -0.75])
+    path.write_text(path.read_text().replace("\ta\n", "\t<unk>\n"))
+    with pytest.raises(UserError, match="arpa:8: the 1-gram '<unk>' occurs twice"):
+        load_arpa(path)
+
+
 def test_the_file_says_what_it_has_and_has_no_padding():
     model, tokenizer = fitted(KneserNey(discounts=None), 2)
     lines = written(model, tokenizer).splitlines()
@@ -152,6 +165,8 @@ def test_kenlm_finds_the_same_probabilities(tmp_path):
         ("see the\t", "see the dog\t", ["arpa:16", "is no 2-gram"]),
         ("-0.2\tsee the", "-0.2\tsee thee", ["arpa:16", "'thee' is no 1-gram"]),
         ("-0.2\tsee the", "x\tsee the", ["arpa:16", "a number should be"]),
+        ("-0.2\tsee the", "-1_0\tsee the", ["arpa:16", "a number should be"]),
+        ("-0.5\tdog\t-0.5", "-0.5\tdog\t-0_5", ["arpa:11", "a number should be"]),
         ("-0.2\tsee the", "0.2\tsee the", ["arpa:16", "above 1"]),
         ("-0.2\tsee the", "nan\tsee the", ["arpa:16", "above 1"]),
         ("ngram 2=3", "ngram 2=3\n" + "\n".join(f"ngram {n}=1" for n in range(3, 8)), ["arpa:9", "7 words; at most 6"]),

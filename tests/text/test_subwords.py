@@ -87,6 +87,15 @@ def test_it_is_saved_with_its_codes_and_has_another_digest_without(tokenizer, tm
     assert tokenizer.sha256 != plain.sha256
 
 
+def test_only_the_ascii_space_separates_the_symbols_of_a_merge(tmp_path):
+    text = "#version: 0.2\n0\u00a0 0\n0 0</w>\n\u3000 x</w>\n\u00a0 %</w>\n"
+    (tmp_path / "codes").write_text(text, encoding="utf-8")
+    codes = read_codes(tmp_path / "codes")
+    assert codes.cut("1000") == ["1@@", "0@@", "00"]
+    assert codes.cut("\u3000x") == ["\u3000x"]
+    assert codes.cut("5\u00a0%") == ["5@@", "\u00a0%"]
+
+
 @pytest.mark.parametrize("text", ["#version: 0.2\na\n", "a b c\n"])
 def test_what_are_no_codes_is_refused(text, tmp_path):
     (tmp_path / "codes").write_text(text)

@@ -1,5 +1,6 @@
 """One run: however training ends, its folder says so. The trainer is written by hand here."""
 
+import errno
 import json
 import signal
 from contextlib import nullcontext, suppress
@@ -264,3 +265,14 @@ def test_of_several_processes_every_one_draws_its_dropout_for_itself(tmp_path):
     torch.manual_seed(5)
     assert drawn[0] == torch.rand(3).tolist()
     assert drawn[1] != drawn[0]
+
+
+def test_a_full_disk_is_an_interruption_which_a_sweep_resumes(start, tmp_path):
+    with pytest.raises(RuntimeError):
+        start(ends_with(RuntimeError("around it")))
+    assert written(tmp_path)["status"] == "failed"
+    full = RuntimeError("around it")
+    full.__cause__ = OSError(errno.ENOSPC, "No space left on device")
+    with pytest.raises(RuntimeError):
+        start(ends_with(full))
+    assert written(tmp_path)["status"] == "interrupted"

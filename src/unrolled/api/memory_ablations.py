@@ -1,5 +1,6 @@
 """A translator's figures by source length while the memory of its attention is tampered with."""
 
+import math
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -12,6 +13,7 @@ from unrolled.api.evaluated_text import evaluated_text
 from unrolled.api.records import Records
 from unrolled.comparison.report import LENGTHS
 from unrolled.comparison.tables import comma_separated
+from unrolled.comparison.varied_options import ABSENT
 from unrolled.configuration.values import read_config
 from unrolled.errors import UserError, check_choice
 from unrolled.files import write_text
@@ -50,6 +52,8 @@ def memories_of(chosen: Any) -> list[str]:
 def memory_ablations(translator: TrainedTranslator, first: str, config: DictConfig) -> Records[dict[str, Any]]:
     """A row for each memory, `INTACT` first, and each group of source lengths in words, all of them first.
 
+    AER is NaN in a group without links, such as one of blank lines.
+
     config: of evaluate.py, with ``split`` and ``memory``. The data is that of the run folder ``first``, where the rows
     of a single run, not of an ensemble, are also kept as memory-SPLIT.csv. UserError: an attention without a memory.
     """
@@ -57,7 +61,7 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
     models = [member.model for member in translator.members]
     by_position = [check_memory(model, f"memory={','.join(names)}") for model in models]
     if SHUFFLE in names and not all(by_position):
-        if config.memory != ALL:
+        if config.memory not in (ALL, [ALL]):
             raise UserError(f"memory={SHUFFLE}: the memory of this attention has no source positions: omit it")
         names.remove(SHUFFLE)
     run, text = read_config(first), evaluated_text(first, config.split)
@@ -85,7 +89,7 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
                 for line in lines:
                     pair = pairs[line]
                     counts.add(pair.weights.numpy(), pair.source_words, pair.target_words, gold[line])
-                row["aer"] = counts.figures()["aer"]
+                row["aer"] = counts.alignment.scores().aer
             rows.append(row)
     if len(models) == 1:
         write_text(Path(first) / f"memory-{config.split}.csv", comma_separated(rows))
@@ -103,7 +107,8 @@ def shown(rows: Sequence[dict[str, Any]]) -> str:
         lines = [["source words", "sentences", *memories]]
         for words in lengths:
             of_words = [by_place[words, memory] for memory in memories]
-            cells = [f"{row[figure]:.{2 if figure == 'bleu' else 3}f}" for row in of_words]
+            digits = 2 if figure == "bleu" else 3
+            cells = [ABSENT if math.isnan(row[figure]) else f"{row[figure]:.{digits}f}" for row in of_words]
             lines.append([words, f"{of_words[0]['sentences']:,}", *cells])
         tables.append(f"{title}\n{table(lines)}")
     return "\n".join(tables)

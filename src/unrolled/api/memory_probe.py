@@ -1,5 +1,6 @@
 """Does the memory of a translator's attention tell which source words are translated already?"""
 
+import logging
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,6 +22,8 @@ from unrolled.models.ablation import check_memory
 from unrolled.text.table import table
 from unrolled.text.tokens import split_words
 
+log = logging.getLogger(__name__)
+
 PAIRS = 32
 """Sentence pairs whose memories are held at once."""
 MOST = 100_000
@@ -36,9 +39,9 @@ READ = {"memory": "memory", SHUFFLED: "memory", "received weights": "received", 
 def memory_probe(translator: TrainedTranslator, first: str, config: DictConfig) -> Records[dict[str, Any]]:
     """A row for each group of lengths and of distances: the area under the ROC curve of each of `READ`.
 
-    Probes are fitted to the validation set, and the areas are those of ``config.split``. The rows are also in the run
-    folder ``first``, whose data is read, as probe-SPLIT.csv. UserError: several runs, an attention without a memory of
-    source positions, no known links.
+    Probes are fitted to the validation set, and the areas are those of ``config.split``, with a warning if that is the
+    validation set too. The rows are also in the run folder ``first``, whose data is read, as probe-SPLIT.csv.
+    UserError: several runs, an attention without a memory of source positions, no known links.
     """
     if len(translator.members) > 1:
         raise UserError("probe=true: each run has its own memory: name one run")
@@ -48,6 +51,8 @@ def memory_probe(translator: TrainedTranslator, first: str, config: DictConfig) 
     for split in ("val", config.split):
         if text.gold(split) is None:
             raise UserError(f"probe=true: no links of the {split} split are known: train with data.{split}_alignment")
+    if config.split == "val":
+        log.warning("split=val: probes are fitted to these very examples, which flatters them; split=test has others")
     probes = _fitted(joined([of_line for _, of_line in _examples(translator, text, "val")]))
     lines, scores, translated, distance = [], [], [], []
     for line, tested in _examples(translator, text, config.split):

@@ -136,11 +136,11 @@ def _composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
 
 def composed(command: str, options: Sequence[str] = ()) -> DictConfig:
     """The same with all interpolations resolved, for use after the block; a copy of its own for every caller."""
-    values: dict[str, Any] = _composed(command, tuple(options), os.getcwd())
+    values: dict[str, Any] = _composed(command, tuple(options), os.getcwd(), os.environ.get("UNROLLED_CACHE"))
     return DictConfig(OmegaConf.create(values))
 
 
 @lru_cache(maxsize=64)  # a composition takes a tenth of a second, and a notebook asks for the same ones
-def _composed(command: str, options: tuple[str, ...], folder: str) -> Any:
+def _composed(command: str, options: tuple[str, ...], folder: str, cache: str | None) -> Any:
     with composing(command, options) as config:
         return resolved(config)

@@ -1,5 +1,6 @@
 """What a process should train: a new run, the rest of a run, a run again, or a job of a sweep."""
 
+import hashlib
 import json
 import logging
 import math
@@ -89,9 +90,10 @@ def this_job(config: DictConfig) -> Job:
     for logger in (config.logger or {}).values():
         if "group" in logger and logger.group is None:
             logger.group = Path(config.sweep.dir).name
-    if not (folder / CONFIG).is_file() and (other := _under_another_number(config)):
+    if this_trial() is None and (other := _another_folder(folder, config)):
         remove_if_empty(folder)  # which Hydra has made
         folder = other
+        config.run_folder = str(folder)
     _finish_beginning(folder)
     if not (folder / CONFIG).is_file():
         return Job(config, resume=False)
@@ -104,28 +106,49 @@ def this_job(config: DictConfig) -> Job:
     ending = status(folder)
     if ending == "failed":
         return Job(_moved_to(folder, resolved(config), config.cache), resume=False)
-    here = _moved_to(folder, saved, config.cache)  # the sweep's folder may have been moved
-    here.sweep = config.sweep
+    here = DictConfig(moved(resolved(_moved_to(folder, saved, config.cache)), _sweep_of(saved), config.sweep.dir))
+    here.sweep = config.sweep  # its folder may have been moved
     if ending in ("completed", "diverged", "pruned"):
         log.info("%s has %s: nothing to do", folder, ending)
         return Job(here, resume=True, results=read_results(folder))
     return Job(here, resume=True)
 
 
-def _under_another_number(config: DictConfig) -> Path | None:
-    """The folder of this job, if it had another number when the sweep had fewer or other values of an option.
-
-    Trials of a study have none: each has a number of its own, whatever its options.
-    """
-    folder = Path(config.run_folder)
-    if this_trial() is not None or not folder.parent.is_dir():
+def _another_folder(folder: Path, config: DictConfig) -> Path | None:
+    """Where the job ``config`` is, or is to be, if not in ``folder``, whose number it has: None if it is there."""
+    saved = None
+    with suppress(UserError):  # damaged: whoever reads it again says what
+        saved = read_plain(str(folder)) if (folder / CONFIG).is_file() else None
+    if saved is None:
+        return _under_another_number(config) if not (folder / CONFIG).is_file() else None
+    if _is_job(saved, config):
         return None
-    for other in sorted(folder.parent.iterdir()):
-        if other.name.partition("-")[2] == folder.name.partition("-")[2] and (other / CONFIG).is_file():
+    values_only = _named(saved) == _named(resolved(config))  # a sweep with more values, and not another sweep
+    return _under_another_number(config) or (_free(folder, config) if values_only else None)
+
+
+def _named(config: dict[str, Any]) -> set[str]:
+    """The options on the command line."""
+    return {str(word).partition("=")[0] for word in config.get("overrides") or ()}
+
+
+def _under_another_number(config: DictConfig) -> Path | None:
+    """The folder of this job, if it had another number when the sweep had fewer or other values of an option."""
+    folder = Path(config.run_folder)
+    name = folder.name.partition("-")[2]
+    for other in sorted(folder.parent.iterdir()) if folder.parent.is_dir() else ():
+        called = other.name.partition("-")[2]
+        if (called == name or called.startswith(f"{name}-")) and (other / CONFIG).is_file():
             with suppress(UserError):  # damaged
                 if _is_job(read_plain(str(other)), config):
                     return other
     return None
+
+
+def _free(folder: Path, config: DictConfig) -> Path:
+    """A folder for the job ``config`` whose number another job had before: its name and a digest of its options."""
+    options = json.dumps(_options(resolved(config)), sort_keys=True, default=str)
+    return folder.with_name(f"{folder.name}-{hashlib.sha256(options.encode()).hexdigest()[:8]}")
 
 
 def _is_job(saved: dict[str, Any], config: DictConfig) -> bool:
@@ -136,9 +159,10 @@ def _is_job(saved: dict[str, Any], config: DictConfig) -> bool:
 def _options(config: dict[str, Any]) -> dict[str, Any]:
     """The options that make it this job: without the command line's words, wherever folder and cache are."""
     flat = {name: value for name, value in config.items() if name not in ("overrides", "cache")}
-    kept = moved(flat, str(config.get("run_folder")), "RUN")
+    kept = moved(moved(flat, str(config.get("run_folder")), "RUN"), _sweep_of(config), "SWEEP")
     sweep = dict(config.get("sweep") or {})
-    group = Path(str(sweep.pop("dir", ""))).name
+    sweep.pop("dir", None)
+    group = Path(_sweep_of(config)).name
     sweep.pop("wait", None)  # whether it waited for the jobs
     loggers, data = dict(kept.get("logger") or {}), dict(kept.get("data") or {})
     for name, logger in loggers.items():
@@ -147,6 +171,11 @@ def _options(config: dict[str, Any]) -> dict[str, Any]:
     if isinstance(data.get("module"), dict):
         data["module"] = data["module"] | {"cache": None}
     return kept | {"sweep": sweep, "logger": loggers, "data": data}
+
+
+def _sweep_of(config: dict[str, Any]) -> str:
+    """The folder of the sweep, as the configuration has it."""
+    return str((config.get("sweep") or {}).get("dir", ""))
 
 
 def check_wait(config: DictConfig) -> None:

@@ -18,7 +18,7 @@ from omegaconf.errors import (
 )
 
 from unrolled.configuration.hints import SEVERAL, no_such_option, unreadable
-from unrolled.errors import UserError, nearest
+from unrolled.errors import UserError, nearest, no_space
 
 # errors of the system, each with the file that it is about
 NOT_OURS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR}
@@ -28,7 +28,6 @@ CHOICE = re.compile(r"[\w/]+=[\w/]+")
 NAMED = "a choice is a name, such as model=cgru; omit it for the default"
 NO_NAME = "Config group override must be a string or a list"
 ONE_OF = "Only one of --run"  # how Hydra begins to say that two of its own flags exclude each other
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 PLUGINS = {"joblib": "sweep", "submitit_slurm": "slurm", "submitit_local": "slurm"}  # Hydra's, and our extra for each
 
 
@@ -85,14 +84,11 @@ def _is_part_of_a_module(name: str | None) -> bool:
 
 def full_disk(problem: BaseException) -> str | None:
     """A line if ``problem`` means that the disk is full, else None."""
-    cause: BaseException | None = problem
-    while cause is not None:
-        if isinstance(cause, OSError) and cause.errno in FULL:
-            where = "" if cause.filename is None else f"{cause.filename}: "
-            mend = "earlier files are intact: make room, and resume the run"
-            return f"{where}{cause.strerror}; {mend if _trains() else 'make room, and try again'}"
-        cause = cause.__cause__ or cause.__context__
-    return None
+    if (cause := no_space(problem)) is None:
+        return None
+    where = "" if cause.filename is None else f"{cause.filename}: "
+    mend = "earlier files are intact: make room, and resume the run" if _trains() else "make room, and try again"
+    return f"{where}{cause.strerror}; {mend}"
 
 
 def _trains() -> bool:

@@ -1,14 +1,17 @@
 """Data sets that the package ``datasets`` reads: from the Hugging Face Hub by name, or from a local folder or file."""
 
+import re
 from collections.abc import Iterator, Mapping
+from datetime import date, time
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
 from unrolled.data import table_columns as columns
 from unrolled.data.corpus import SPLITS, Files
 from unrolled.data.kept import keep, name_in_cache
-from unrolled.data.table_columns import Columns
-from unrolled.errors import UserError, nearest
+from unrolled.data.table_columns import Columns, checked_separator
+from unrolled.errors import UserError, nearest, shown
 
 
 class HuggingFace:
@@ -33,12 +36,15 @@ class HuggingFace:
     ) -> None:
         self._name, self._config, self._revision = name, config, revision
         self._splits = dict(zip(SPLITS, (train, val, test), strict=True))
+        for option, given in {"name": name, **self._splits}.items():
+            if not isinstance(given, str) or not given:
+                raise UserError(f"data.{option}={shown(given)}: give a name")
         self._columns = Columns.of(columns)
         for column in self._columns.all:
             if isinstance(column, int):
                 raise UserError(f"data.columns: {column}: the columns of this data set have names; use those")
-        self._separator = feature_separator
-        self.feature_separator = feature_separator if self._columns.features else None
+        self._separator = checked_separator(feature_separator)
+        self.feature_separator = self._separator if self._columns.features else None
         """What separates features in the source, None where there are none."""
 
     def files(self, cache: Path) -> dict[str, Files]:
@@ -46,7 +52,7 @@ class HuggingFace:
         return {split: self._written(split, cache) for split in SPLITS}
 
     def _written(self, split: str, cache: Path) -> Files:
-        rows = self._load(split)
+        rows = self._load(split).with_format(None)  # another format, kept with the data, makes arrays of lists
         parts = (rows._fingerprint, self._columns, self._separator, columns.VERSION)
         folder = cache / "hf" / name_in_cache(*parts)
         keep(folder, lambda partial: columns.write(partial, self._columns, self._rows(rows)))
@@ -80,7 +86,7 @@ class HuggingFace:
 
 
 def _cell(row: Mapping[str, Any], column: str, name: str, between: str) -> str:
-    """A cell as text on one line; a list is joined."""
+    """A cell as text on one line; a list is joined, without its elements that are None."""
     value: Any = row
     for key in [column] if column in row else column.split("."):
         if not isinstance(value, Mapping) or key not in value:
@@ -89,5 +95,19 @@ def _cell(row: Mapping[str, Any], column: str, name: str, between: str) -> str:
         value = value[key]
     if isinstance(value, Mapping):
         raise UserError(f"data.columns: {column} has parts: give one, such as {column}.{next(iter(value), 'en')}")
-    listed = value if isinstance(value, list) else [] if value is None else [value]
-    return " ".join(between.join(map(str, listed)).split())
+    listed = value if isinstance(value, list) else [value]
+    return _on_one_line(between.join(_text(one, column, name) for one in listed if one is not None))
+
+
+def _text(value: Any, column: str, name: str) -> str:
+    if not isinstance(value, str | Number | date | time):
+        kind = type(value).__name__
+        raise UserError(
+            f"data.columns: {column} of {name} holds {kind}: choose a column of text, numbers or lists of them"
+        )
+    return str(value)
+
+
+def _on_one_line(text: str) -> str:
+    """``text`` with a space for each line end and tab, but for those at its ends; other white space stays."""
+    return re.sub(r"\r\n|[\t\r\n]", " ", text.strip("\t\r\n"))

@@ -56,6 +56,13 @@ def _listed(side: str, value: Any) -> tuple[Column, ...]:
     return columns
 
 
+def checked_separator(given: Any) -> str:
+    """The option ``data.feature_separator``. UserError: white space, which would be lost, or no text."""
+    if not isinstance(given, str) or not given.strip():
+        raise UserError(f"data.feature_separator={shown(given)}: give the characters that separate two features")
+    return given
+
+
 def write(folder: Path, columns: Columns, rows: Iterable[Sequence[str]]) -> None:
     """Write the files of `files_of`. rows: the cells of ``columns.all``, without line ends and tabs."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -8,7 +8,7 @@ from typing import Any
 from unrolled.data import table_columns as columns
 from unrolled.data.corpus import SPLITS, Files
 from unrolled.data.kept import keep, name_in_cache
-from unrolled.data.table_columns import Columns
+from unrolled.data.table_columns import Columns, checked_separator
 from unrolled.errors import UserError, nearest
 from unrolled.text.lines import read_lines, sha256
 
@@ -24,11 +24,8 @@ class TSV:
     def __init__(self, *, train: str, val: str, test: str, columns: Any, feature_separator: str = ";") -> None:
         self._paths = dict(zip(SPLITS, (train, val, test), strict=True))
         self._columns = Columns.of(columns)
-        if not isinstance(feature_separator, str) or not feature_separator.strip():
-            raise UserError(
-                f"data.feature_separator={feature_separator}: give the characters that separate two features"
-            )
-        self.feature_separator = feature_separator if self._columns.features else None
+        separator = checked_separator(feature_separator)
+        self.feature_separator = separator if self._columns.features else None
         """What separates features in the source, None where there are none."""
 
     def files(self, cache: Path) -> dict[str, Files]:

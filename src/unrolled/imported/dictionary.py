@@ -1,6 +1,7 @@
 """Dictionaries of dl4mt and Nematus: JSON, {word: id}, in which 0 ends a sentence and 1 is the unknown word."""
 
 import json
+import re
 from pathlib import Path
 
 from unrolled.errors import UserError
@@ -45,7 +46,8 @@ def read_dictionary(path: Path, size: int) -> list[str]:
 
 def _written(word: str, number: int) -> str:
     """``word``, or a name with a space, which is in no text, for one that no line of text yields."""
-    return word if split_words(word) == [word] and word not in SPECIALS and "\n" not in word else f"no word {number}"
+    whole = not re.search("[\n\ud800-\udfff]", word)  # half of a surrogate pair is no letter
+    return word if whole and split_words(word) == [word] and word not in SPECIALS else f"no word {number}"
 
 
 def vocabularies(

@@ -51,11 +51,12 @@ def values(stored: dict[str, Any], shape: tuple[int, int]) -> npt.NDArray[np.flo
 def target(pair: "AttendedPair", text: str, alignment: Alignment | None) -> dict[str, Any]:
     """A target as in a snapshot. ``alignment``: known links between its pieces."""
     norms = None if pair.memory_norms is None else pair.memory_norms.numpy()
+    largest = 0.0 if norms is None else round(float(norms[np.isfinite(norms)].max(initial=0.0)), 6)
     return {
         "text": text,
         "pieces": pair.target,
         "weights": matrix(pair.weights.numpy(), 1.0),
-        "memory": None if norms is None else matrix(norms, round(float(norms.max(initial=0.0)), 6)),
+        "memory": None if norms is None else matrix(norms, largest),
         "gates": {name: matrix(gate.mean(dim=-1).numpy(), 1.0) for name, gate in (pair.gates or {}).items()},
         "links": None if alignment is None else _links(*alignment),
     }

@@ -118,7 +118,7 @@ class _Reader:
     def section(self, length: int, size: int, *, longest: int) -> Rows:
         """The n-grams of one length, after its heading; also reads the next heading."""
         ids, log_probs, weights = array("i"), array("f"), array("f")
-        single: set[int] = set()
+        single: set[str] = set()
         following = f"\\{length + 1}-grams:" if length < longest else "\\end\\"
         while (line := self._line()) != following:
             fields = [field for field in line.replace("\t", " ").split(" ") if field]
@@ -128,14 +128,14 @@ class _Reader:
             if length == 1:
                 if words[0] == SPECIALS[PAD]:
                     raise self._mistake(f"{words[0]} is the name of padding here: give this word another name")
-                number = self._id(words[0], single)
-                if number in single:
+                if words[0] in single:
                     raise self._mistake(f"the 1-gram {words[0]!r} occurs twice")
-                single.add(number)
+                self._number(words[0], single, ids)
+                single.add(words[0])
             try:
                 ids.extend([self.ids[word] for word in words])
-                log_probs.append(float(fields[0]))
-                weights.append(float(fields[length + 1]) if len(fields) > length + 1 else 0.0)
+                log_probs.append(_decimal(fields[0]))
+                weights.append(_decimal(fields[length + 1]) if len(fields) > length + 1 else 0.0)
             except KeyError as problem:
                 raise self._mistake(f"the word {problem.args[0]!r} is no 1-gram") from problem
             except ValueError as problem:
@@ -151,11 +151,16 @@ class _Reader:
             logs[logs <= ZERO] = -np.inf
         return rows
 
-    def _id(self, word: str, before: Collection[int]) -> int:
-        """The id of a 1-gram; ``before``: those of earlier ones. After <unk>, <UNK> is a word like any other."""
-        if word not in self.ids or (word == "<UNK>" and self.ids[word] == UNK and UNK in before):
-            self.ids[word] = len(SPECIALS) + len(self.words)
-            self.words.append(word)
+    def _number(self, word: str, before: Collection[str], ids: "array[int]") -> None:
+        """Give a 1-gram its id; ``before``: earlier ones, with ``ids``. With <unk>, <UNK> is a word like any other."""
+        if word == SPECIALS[UNK] and "<UNK>" in before:
+            ids[ids.index(UNK)] = self._new_id("<UNK>")
+        elif word not in self.ids or (word == "<UNK>" and SPECIALS[UNK] in before):
+            self._new_id(word)
+
+    def _new_id(self, word: str) -> int:
+        self.ids[word] = len(SPECIALS) + len(self.words)
+        self.words.append(word)
         return self.ids[word]
 
     def _line(self) -> str:
@@ -168,6 +173,13 @@ class _Reader:
 
     def _mistake(self, what: str) -> UserError:
         return UserError(f"{self.path}:{self.number}: {what}")
+
+
+def _decimal(text: str) -> float:
+    """The number that ``text`` writes. ValueError: another text, also one that only Python reads as a number."""
+    if "_" in text or not text.isascii():
+        raise ValueError(f"{text} is no number")
+    return float(text)
 
 
 def _all_words(single: Rows, vocabulary: int) -> Rows:

@@ -1,6 +1,7 @@
 """Resuming a run: what its folder says, and what a new training in the same folder removes."""
 
 import logging
+import re
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +26,7 @@ OF_A_TRAINING = (
 
 
 def status(folder: Path) -> str | None:
-    """How the run ended by results.json: completed, diverged, pruned, interrupted; None if it runs or was killed."""
+    """How the run ended by results.json: completed, diverged, pruned, interrupted, failed; None if it was killed."""
     if not (folder / "results.json").is_file():
         return None
     ending = read_results(folder).get("status")
@@ -88,19 +89,28 @@ def begun(folder: Path) -> tuple[int, int] | None:
 def begin(folder: Path, config: str, *, resume: bool) -> None:
     """Write config.yaml, and clean up after killed writers.
 
-    A run that was completed and is resumed, to be trained longer, is interrupted until it is completed again. Unless
-    the run is resumed, remove the results, weights and translations of an earlier run in the folder.
+    A run that had ended and is resumed is interrupted until it ends again. Unless the run is resumed, remove the
+    results, weights and translations of an earlier run in the folder. UserError: a config.yaml that is not of a run.
     """
+    if not resume:
+        _check_ours(folder)
     clean(folder)
-    if resume and status(folder) in ("completed", "pruned"):
+    if resume and status(folder) in ("completed", "pruned", "failed"):
         write_results(folder, read_results(folder) | {"status": "interrupted"})
     if not resume and (folder / "config.yaml").is_file():
-        if (folder / LAST).is_file():
+        if any(path.is_file() for pattern in OF_A_TRAINING for path in folder.glob(pattern)):
             log.warning("%s: the run in this folder%s is replaced by this one", folder, _ended(folder))
         write_text(folder / NEXT, config)
         finish_beginning(folder)
     else:
         write_text(folder / "config.yaml", config)
+
+
+def _check_ours(folder: Path) -> None:
+    """UserError: the folder has a config.yaml of another program, whose files a training would remove."""
+    config = folder / "config.yaml"
+    if config.is_file() and not re.search(rb"^(run_folder|choices)\s*:", config.read_bytes(), re.MULTILINE):
+        raise UserError(f"{config} is not of a run: give another folder, hydra.run.dir=DIR, or move it away")
 
 
 def _ended(folder: Path) -> str:

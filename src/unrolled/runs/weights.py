@@ -29,29 +29,39 @@ def ranked(values: dict[int, float], mode: str) -> list[int]:
 
 
 def read_kept(folder: Path) -> dict[str, Any]:
-    """kept.json: ``monitor``, ``mode``, and ``steps`` with their values. UserError: a damaged one."""
+    """kept.json: ``monitor``, ``mode``, kept ``steps`` with their values, and those of all ``validations``.
+
+    An older file has only the kept steps. UserError: a damaged one.
+    """
     with reading(folder / INDEX):
         facts: dict[str, Any] = json.loads((folder / INDEX).read_text(encoding="utf-8"))
         if facts["mode"] not in ("min", "max"):
             raise ValueError(f"mode={facts['mode']!r}")
-        return facts | {"steps": {int(step): float(value) for step, value in facts["steps"].items()}}
+        facts = {"validations": facts["steps"]} | facts
+        numbers = {
+            name: {int(step): float(value) for step, value in facts[name].items()} for name in ("steps", "validations")
+        }
+        return facts | numbers
 
 
 def choose(folder: Path, which: str, number: int) -> list[int]:
-    """The steps of the ``number`` best, or last, kept weights of ``folder``. UserError: there are fewer."""
+    """The steps of the ``number`` best, or last, validations, whose weights ``folder`` keeps. UserError: not of all."""
     if not (folder / INDEX).is_file():
         raise UserError(
             f"{folder}: no weights were kept: train with callbacks.kept.{which}={number}, and until the end of an epoch"
             " at least, or with a smaller trainer.val_check_interval"
         )
     facts = read_kept(folder)
-    steps = ranked(facts["steps"], facts["mode"]) if which == "best" else sorted(facts["steps"], reverse=True)
-    if len(steps) < number:
+    values = facts["validations"]
+    steps = (ranked(values, facts["mode"]) if which == "best" else sorted(values, reverse=True))[:number]
+    kept = next((place for place, step in enumerate(steps) if step not in facts["steps"]), len(steps))
+    if kept < number:
+        fewer = f"give number={kept}, or " if kept else ""
         raise UserError(
-            f"{folder} holds the weights of {len(steps)} validations, not of {number}: give number={len(steps)}, or "
-            f"train with callbacks.kept.{which}={number} or more and as many validations"
+            f"{folder} holds the weights of the {which} {kept} validations, not of {number}: {fewer}train with "
+            f"callbacks.kept.{which}={number} or more and as many validations"
         )
-    return steps[:number]
+    return steps
 
 
 def average(paths: list[Path], like: Path | None = None) -> dict[str, Tensor]:

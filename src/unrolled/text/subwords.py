@@ -25,7 +25,8 @@ class Codes:
     def __init__(self, lines: Sequence[str]) -> None:
         self.lines = list(lines)
         self._joined_end = lines[0].startswith(VERSION)
-        merges = [line.split() for line in lines if not line.startswith("#version")]
+        # as in subword-nmt: any other space is a letter
+        merges = [[symbol for symbol in line.split(" ") if symbol] for line in lines if not line.startswith("#version")]
         if not all(len(merge) == 2 for merge in merges):
             raise ValueError("every line of the codes is a pair of symbols")
         self._ranks = {(left, right): rank for rank, (left, right) in reversed(list(enumerate(merges)))}
@@ -123,7 +124,7 @@ class SubwordTokenizer(WordTokenizer):
 
 def read_codes(path: Path) -> Codes:
     """The codes in the file ``path``. UserError: no such file, or no codes of subword-nmt."""
-    lines = [line for line in read_lines(path) if line.strip()]
+    lines = [line for line in read_lines(path) if line.strip(" ")]
     try:
         return Codes(lines)
     except (ValueError, IndexError):

@@ -16,7 +16,7 @@ from lightning.fabric.utilities.exceptions import MisconfigurationException
 from lightning.pytorch.callbacks import EarlyStopping, ModelCheckpoint
 
 from unrolled.data.module import DataModule
-from unrolled.errors import UserError
+from unrolled.errors import UserError, no_space
 from unrolled.files import reading, write_lines
 from unrolled.inference.precision import warn_if_emulated
 from unrolled.models.fast import graphs
@@ -64,7 +64,7 @@ def run(
     ``name``: of the run, for its figures. ``facts`` (model, attention, seed, ...) are copied to results.json.
     ``status`` is ``completed``, ``interrupted``, or, with the last finite validation figures, ``diverged`` or
     ``pruned`` (by a search); any other error is raised after results.json and the loggers have recorded that the run
-    ``failed``. Preempted is raised too, with ``interrupted``.
+    ``failed``. Preempted and a full disk are raised too, with ``interrupted``.
     """
     keep_freed_memory()
     if trainer.is_global_zero:
@@ -88,8 +88,9 @@ def run(
         with _told_of_options():
             trainer.fit(module, datamodule=data, ckpt_path=start, weights_only=True)
         beginning.pass_by(trainer)  # nothing was left to train
-        if trainer.is_global_zero and trainer.global_step == before and _stopped_early(trainer):
-            log.warning("nothing was left to train: early stopping had ended this run before")
+        if trainer.is_global_zero and trainer.global_step == before:
+            ended = "early stopping" if _stopped_early(trainer) else "another limit of the trainer, such as max_epochs,"
+            log.warning("nothing was left to train: %s had ended this run before", ended)
         _warn_of_updates_without_validation(trainer)
         results |= _training_facts(module, trainer)
         results |= _test(module, data, trainer, folder)
@@ -116,6 +117,10 @@ def run(
             raise KeyboardInterrupt from end
     except Exception as problem:
         ended_by = ending_signal(trainer.callbacks)  # type: ignore[attr-defined]
+        if ended_by is None and no_space(problem):  # a sweep resumes it, from its last whole checkpoint
+            results |= _training_facts(module, trainer)
+            outcome = "interrupted"
+            raise
         if ended_by is None:
             outcome = "failed"
             raise

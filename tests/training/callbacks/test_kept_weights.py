@@ -8,7 +8,7 @@ from lightning.pytorch.trainer.states import TrainerFn
 from safetensors.torch import load_file
 
 from unrolled.errors import UserError
-from unrolled.runs.weights import read_kept
+from unrolled.runs.weights import choose, read_kept
 from unrolled.training.callbacks.kept_weights import KeepWeights
 
 
@@ -38,6 +38,23 @@ def test_the_last_and_the_best_are_kept_and_no_others(mode, best, tmp_path):
     for step, value in zip(range(10, 70, 10), (1.0, 9.0, 4.0, 8.0, 2.0, 5.0), strict=True):
         validate(callback, step, value)
     assert set(kept(tmp_path)) == best | {60}
+
+
+@pytest.mark.parametrize(
+    ("which", "number", "chosen"),
+    [("best", 2, [4, 3]), ("last", 3, [6, 5, 4]), ("best", 4, 2), ("last", 5, 4), ("best", 3, 2)],
+)
+def test_an_average_is_of_the_best_or_last_of_all_validations_and_not_of_those_kept(which, number, chosen, tmp_path):
+    """Of six, the second best and the second last are 3 and 5: those kept are 3, 4, 5 and 6."""
+    callback = KeepWeights(folder=str(tmp_path), monitor="val/bleu", mode="max", last=2, best=2)
+    for step, value in zip(range(1, 7), (3.0, 4.0, 8.0, 9.0, 1.0, 2.0), strict=True):
+        validate(callback, step, value)
+    assert kept(tmp_path) == [3, 4, 5, 6]
+    if isinstance(chosen, int):
+        with pytest.raises(UserError, match=f"holds the weights of the {which} {chosen} validations, not of {number}"):
+            choose(tmp_path, which, number)
+    else:
+        assert choose(tmp_path, which, number) == chosen
 
 
 def test_a_resumed_training_knows_what_was_kept(tmp_path):

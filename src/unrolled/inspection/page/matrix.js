@@ -28,8 +28,9 @@ function drawMatrix(panel) {
   const { levels } = panel.shades[shade];
   // the shade of a weight is the same everywhere, unless the reader wants to see small ones; norms and gates vary
   // little, so their scale is that of this matrix
-  const most = Math.max(...levels, 1);
-  const ends = kind === "memory" ? [Math.min(...levels), most] : [0, state.scale === "greatest" ? most : 255];
+  const most = levels.reduce((one, other) => Math.max(one, other), 1); // a call takes too few arguments for all cells
+  const lowest = levels.reduce((one, other) => Math.min(one, other), 255);
+  const ends = kind === "memory" ? [lowest, most] : [0, state.scale === "greatest" ? most : 255];
   const tone = (level) => Math.round((255 * (level - ends[0])) / Math.max(1, ends[1] - ends[0]));
   const columns = source.map((piece) => make("th", { scope: "col", children: [shown(piece)] }));
   const rows = pieces.map((piece) => make("th", { scope: "row", children: [shown(piece)] }));

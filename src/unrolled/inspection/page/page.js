@@ -53,8 +53,8 @@ function facts(snapshot) {
   const when = split === "test" ? "best checkpoint" : `step ${step}${epoch ? `, epoch ${epoch}` : ""}`;
   const { bleu, loss } = metrics || {};
   const figures = [when];
-  if (bleu !== undefined) figures.push(`BLEU ${bleu.toFixed(1)}`);
-  if (loss !== undefined) figures.push(`loss ${loss.toFixed(2)}`);
+  if (bleu != null) figures.push(`BLEU ${bleu.toFixed(1)}`);
+  if (loss != null) figures.push(`loss ${loss.toFixed(2)}`);
   return figures.join(" · ");
 }
 

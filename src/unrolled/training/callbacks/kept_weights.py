@@ -16,7 +16,8 @@ from unrolled.runs.weights import INDEX, ranked, read_kept, save_weights, weight
 class KeepWeights(Callback):
     """Writes the model's weights to ``folder`` after a validation; keeps the ``last`` and the ``best`` of them.
 
-    The files are ``folder``/step-N.safetensors; ``folder``/kept.json has the value of ``monitor`` for every kept step.
+    The files are ``folder``/step-N.safetensors; ``folder``/kept.json has the value of ``monitor`` for every kept step,
+    and for every validation.
     """
 
     def __init__(self, *, folder: str, monitor: str, mode: str, last: int, best: int) -> None:
@@ -34,12 +35,17 @@ class KeepWeights(Callback):
         fitting = trainer.state.fn == TrainerFn.FITTING and not trainer.sanity_checking
         if not fitting or not trainer.is_global_zero or value is None:
             return
-        values = read_kept(self.folder)["steps"] if (self.folder / INDEX).is_file() else {}
+        values = read_kept(self.folder)["validations"] if (self.folder / INDEX).is_file() else {}
         values[trainer.global_step] = float(value)
         kept = {*sorted(values, reverse=True)[: self.last], *ranked(values, self.mode)[: self.best]}
         if trainer.global_step in kept:
             save_weights(module.model, weights_of(self.folder, trainer.global_step))
-        facts = {"monitor": self.monitor, "mode": self.mode, "steps": {step: values[step] for step in sorted(kept)}}
+        facts = {
+            "monitor": self.monitor,
+            "mode": self.mode,
+            "steps": {step: values[step] for step in sorted(kept)},
+            "validations": values,
+        }
         write_text(self.folder / INDEX, json.dumps(facts, indent=2) + "\n")
         for path in {*self.folder.glob("step-*.safetensors")} - {weights_of(self.folder, step) for step in kept}:
             path.unlink(missing_ok=True)  # also what a process left that was killed here
