@@ -128,6 +128,23 @@ def test_every_real_position_moves_and_padding_stays(lengths):
     assert torch.equal(again[:, :10], cycles(valid))
 
 
+def test_a_model_that_is_there_twice_is_ablated_once_and_left_as_it_was():
+    model = build("cgru", "gru_att", seed=7)
+    plain = model.attention
+    with ablated([model, model], "lag"):
+        assert model.attention.attention is plain
+    assert model.attention is plain
+
+
+def test_models_that_share_a_decoder_are_left_as_they_were():
+    one, other = build("cgru", "gru_att", seed=7), build("cgru", "gru_att", seed=8)
+    other.decoder = one.decoder
+    plain = one.attention
+    with ablated([one, other], "zero"):
+        assert one.attention is not plain
+    assert one.attention is plain
+
+
 def test_rows_of_a_state_can_be_chosen():
     model = build("cgru", "gru_att_pooled")
     for memory in ABLATIONS:

@@ -17,7 +17,8 @@ def test_it_keeps_every_promise(promise, model):
     try:
         promise(subject)
     except NothingToTry:
-        assert promise.__name__ == "kernel_equals_step"  # it has no backward pass of its own
+        # it has no backward pass of its own, and is no language model
+        assert promise.__name__ in {"kernel_equals_step", "a_text_is_the_same_in_parts"}
 
 
 def test_two_steps_by_hand():

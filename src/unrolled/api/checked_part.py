@@ -52,7 +52,22 @@ def _check_options(subject: Any) -> None:
 
 
 def rows(config: DictConfig) -> Iterator[Row]:
-    """The rows of `TriedPromises`, as they are found; with ``config.cost`` also the cost of a training step."""
+    """The rows of `TriedPromises`, as they are found; with ``config.cost`` also the cost of a training step.
+
+    Whenever a row is handed over, the caller's random state of torch on the CPU is as it was.
+    """
+    import torch
+
+    tried = _rows(config)
+    while True:
+        with torch.random.fork_rng(devices=[]):  # around each row alone: between them it is the caller's
+            row = next(tried, None)
+        if row is None:
+            return
+        yield row
+
+
+def _rows(config: DictConfig) -> Iterator[Row]:
     import torch
 
     from unrolled.conformance.cost import baseline, costs

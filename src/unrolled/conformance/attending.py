@@ -1,5 +1,7 @@
 """Promises about what a sentence depends on: its own words, whatever is around them."""
 
+from copy import deepcopy
+
 import torch
 
 from unrolled.conformance.cases import (
@@ -10,11 +12,15 @@ from unrolled.conformance.cases import (
     Case,
     check_same,
     difference,
+    draw_from,
     forced,
     normal,
+    searched,
 )
 from unrolled.conformance.subject import Broken, NothingToTry, Subject
 from unrolled.models.translator import Translator
+
+DROPOUT = 0.5
 
 
 def weights_sum_to_one(subject: Subject) -> None:
@@ -91,21 +97,25 @@ def _gradients_of_padded(model: Translator) -> None:
 
 
 def company_changes_nothing(subject: Subject) -> None:
-    """A sentence is the same alone, in any batch and at any place of it."""
+    """A sentence is the same alone, in any batch and at any place of it, with gradients and without, as in search."""
     model = subject.build(seed=34)
     for case in [*TOGETHER, *MIXED]:
         many = len(case.lengths)
         orders = [list(range(many)), list(reversed(range(many))), [many - 1] * 2]
         alone = [forced(model, [s], [t]) for s, t in zip(case.sources, case.targets, strict=True)]
+        steps_alone = [searched(model, [s], [t]) for s, t in zip(case.sources, case.targets, strict=True)]
         for order in orders:
             chosen = [case.sources[row] for row in order], [case.targets[row] for row in order]
             together, weights = forced(model, *chosen)
+            steps = searched(model, *chosen)
             for place, row in enumerate(order):
                 log_probs, alpha = alone[row]
                 where = f"{Case(tuple(case.lengths[number] for number in order), case.steps)}, sentence {place + 1}"
                 check_same("log-probabilities, alone and there,", together[place], log_probs[0], where)
                 if weights is not None and alpha is not None:
                     check_same("weights, alone and there,", weights[place, :, : case.lengths[row]], alpha[0], where)
+                what = "log-probabilities of steps without gradients, alone and there,"
+                check_same(what, steps[place], steps_alone[row][0], where)
 
 
 def later_words_change_nothing_before(subject: Subject) -> None:
@@ -122,15 +132,30 @@ def later_words_change_nothing_before(subject: Subject) -> None:
 
 
 def same_again(subject: Subject) -> None:
-    """The same input gives the same output, whatever was computed in between: nothing is kept on the modules."""
-    for training in (False, True):
-        model = subject.build(seed=30).train(training)
-        mode = "training" if training else "evaluation"
+    """The same input gives the same output, whatever was computed before: nothing is kept on the modules."""
+    for training, dropout in ((False, 0.0), (True, 0.0), (True, DROPOUT)):
+        model = subject.build(seed=30, dropout=dropout).train(training)
+        mode = f"{'training' if training else 'evaluation'}{', with dropout' if dropout else ''}"
         for case in [Case((1,), 1), Case((2,), 2), Case((5,), 3)]:
-            torch.manual_seed(0)
-            first, _ = forced(model, case.sources, case.targets)
-            other = Case((3, 2), 2, seed=1)
-            forced(model, other.sources, other.targets)
-            torch.manual_seed(0)
-            again, _ = forced(model, case.sources, case.targets)
-            check_same(f"log-probabilities, first and after another batch, in {mode},", again, first, case, 0.0)
+            for other in (Case((3, 2), 2, seed=1), case._replace(seed=1)):
+                fresh, used = deepcopy(model), deepcopy(model)
+                draw_from(0)
+                first, _ = forced(fresh, case.sources, case.targets)
+                draw_from(1)
+                forced(used, other.sources, other.targets)
+                draw_from(0)
+                again, _ = forced(used, case.sources, case.targets)
+                check_same(f"log-probabilities, first and after another batch, in {mode},", again, first, case, 0.0)
+
+
+def evaluation_has_no_dropout(subject: Subject) -> None:
+    """In evaluation a model with dropout predicts what it predicts without, by teacher forcing and as in search."""
+    if not subject.has_dropout:
+        raise NothingToTry("no option is a dropout")
+    without, with_dropout = subject.build(seed=30), subject.build(seed=30, dropout=DROPOUT)
+    with_dropout.load_state_dict(without.state_dict(), strict=False)
+    for case in [Case((1,), 1), Case((2,), 2), Case((5,), 3)]:
+        one, other = (forced(model, case.sources, case.targets)[0] for model in (without, with_dropout))
+        check_same("log-probabilities without dropout and with it, in evaluation,", one, other, case)
+        one, other = (searched(model, case.sources, case.targets) for model in (without, with_dropout))
+        check_same("log-probabilities of steps without dropout and with it, in evaluation,", one, other, case)

@@ -1,6 +1,6 @@
 """Sentences to try promises on, the smallest first, and what a model predicts for them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -99,6 +99,24 @@ def stepwise(generator: Any, tokens: Tensor, state: Any) -> tuple[Tensor, Any]:
         log_probs, state = generator.step(word, state)
         outputs.append(log_probs)
     return torch.stack(outputs, dim=1), state
+
+
+@torch.inference_mode()
+def searched(generator: Any, sources: Sequence[Sequence[int]], targets: Sequence[Sequence[int]]) -> Tensor:
+    """Log-probabilities ``(B, T, V)`` by repeated ``step`` without gradients, as in search; targets of one length."""
+    log_probs, _ = stepwise(generator, torch.tensor(targets), generator.start(batch_of(sources)))
+    return log_probs
+
+
+def weigher(like: Tensor) -> Callable[[Tensor], Tensor]:
+    """A loss that looks at every element of a tensor like this differently."""
+    weights = normal(*like.shape, seed=28)
+    return lambda out: (out * weights).sum()
+
+
+def draw_from(seed: int) -> None:
+    """Let dropout on the CPU, where promises are tried, draw from ``seed``; other devices' states are left alone."""
+    torch.default_generator.manual_seed(seed)
 
 
 def difference(one: Tensor, other: Tensor) -> float:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.autograd.gradcheck import GradcheckError
 from torch.func import functional_call
 
-from unrolled.conformance.cases import Case, check_same, difference, forced, normal
+from unrolled.conformance.cases import Case, check_same, difference, draw_from, forced, normal
 from unrolled.conformance.subject import TINY, Broken, NothingToTry, Subject, randomised
 from unrolled.errors import UserError
 from unrolled.models.state import tensors_of
@@ -25,14 +25,18 @@ UPDATE = Case((2, 3), 2)
 
 
 def gradients_are_right(subject: Subject) -> None:
-    """The gradients of attention and decoder are those of finite differences, in inputs, memory and parameters."""
+    """The gradients of attention, decoder and model are those of finite differences; the first two's in inputs too."""
     if subject.attention is not None:
         _attention_gradients(subject)
     model: Any = subject.build(seed=16, sizes=TINY)
     if isinstance(model, Translator):
         _decoder_gradients(model)
-    else:
-        _check_gradients(model, lambda lm: forced(lm, [[4]], [[5, 6]])[0][..., :5], "2 steps of the language model")
+    for case in (Case((2,), 2), Case((2, 3), 2)):
+
+        def predicted(model: Any, case: Case = case) -> Tensor:
+            return forced(model, case.sources, case.targets)[0][..., :5]
+
+        _check_gradients(model, predicted, f"the model, {case}")
 
 
 def _attention_gradients(subject: Subject) -> None:
@@ -101,7 +105,7 @@ def _check_gradients(module: nn.Module, function: Callable[..., Any], where: str
 
 
 def _names(inputs: tuple[Tensor, ...]) -> list[str]:
-    return ["annotations", *(f"query {step + 1}" for step in range(len(inputs) - 1))]
+    return ["annotations", *(f"query {step}" for step in range(1, len(inputs)))] if inputs else []
 
 
 def _first_line(problem: Exception, names: list[str]) -> str:
@@ -216,12 +220,12 @@ def _set(build: "partial[Any]", way: list[str], other: Any) -> "partial[Any]":
 
 def _everything(subject: Subject, dropout: float) -> list[Tensor]:
     """Initial values, predictions in training and in evaluation, and gradients."""
-    torch.manual_seed(3)
+    draw_from(3)
     model = subject.initial(dropout=dropout).double()
     values = [value.detach().clone() for value in model.state_dict().values()]
     randomised(model, seed=4)
     for training in (False, True):
-        torch.manual_seed(5)
+        draw_from(5)
         log_probs, _ = forced(model.train(training), SAMPLE.sources, SAMPLE.targets)
         values.append(log_probs.detach())
     parameters = list(model.parameters())
@@ -260,7 +264,7 @@ def _trained(
         model.load_state_dict(checkpoint["model"])
         optimizer.load_state_dict(checkpoint["optimizer"])
     for update in range(begin, end):
-        torch.manual_seed(update)
+        draw_from(update)
         case = UPDATE._replace(seed=update)
         log_probs, _ = forced(model, case.sources, case.targets)
         optimizer.zero_grad()

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from unrolled.conformance.attending import (
     company_changes_nothing,
+    evaluation_has_no_dropout,
     later_words_change_nothing_before,
     padding_changes_nothing,
     same_again,
@@ -19,6 +20,7 @@ from unrolled.conformance.learning import (
     resumed_training_is_the_same,
 )
 from unrolled.conformance.lowered import bfloat16_is_near_float32, float64_stays_float64
+from unrolled.conformance.reading import a_text_is_the_same_in_parts
 from unrolled.conformance.searching import (
     beams_follow_their_hypotheses,
     greedy_is_a_beam_of_one,
@@ -36,8 +38,10 @@ PROMISES: tuple[Promise, ...] = (
     padding_changes_nothing,
     company_changes_nothing,
     same_again,
+    evaluation_has_no_dropout,
     later_words_change_nothing_before,
     step_by_step_equals_unrolled,
+    a_text_is_the_same_in_parts,
     kernel_equals_step,
     state_follows_its_hypothesis,
     beams_follow_their_hypotheses,

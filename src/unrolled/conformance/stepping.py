@@ -13,6 +13,7 @@ from unrolled.conformance.cases import (
     forced,
     normal,
     stepwise,
+    weigher,
     words,
 )
 from unrolled.conformance.subject import TARGET_WORDS, Broken, NothingToTry, Subject, decoder_of
@@ -30,7 +31,7 @@ def step_by_step_equals_unrolled(subject: Subject) -> None:
         at_once, _ = forced(model, case.sources, case.targets)
         repeated, _ = stepwise(model, torch.tensor(case.targets), model.start(batch_of(case.sources)))
         check_same("predictions, step by step and unrolled,", repeated, at_once, case)
-        loss = _weigher(at_once)
+        loss = weigher(at_once)
         every = [
             torch.autograd.grad(loss(log_probs), parameters, allow_unused=True, materialize_grads=True)
             for log_probs in (at_once, repeated)
@@ -56,7 +57,7 @@ def kernel_equals_step(subject: Subject) -> None:
                 raise NothingToTry("no hand-written backward pass")
             unroll = decoder.unroll_plainly if plainly else decoder.unroll
             (states, contexts), weights = unroll(embeddings, state)
-            loss = sum(_weigher(out)(out) for out in (states, contexts, weights))
+            loss = torch.stack([weigher(out)(out) for out in (states, contexts, weights)]).sum()
             inputs = [annotations, embeddings, *parameters]
             gradients = torch.autograd.grad(loss, inputs, allow_unused=True, materialize_grads=True)
             runs.append([states, contexts, weights, *gradients])
@@ -119,12 +120,6 @@ def _check_nested(state: Any, rows: int, where: object) -> None:
             _check_nested(part, rows, where)
     else:
         raise Broken(f"{where}: the state has a {type(state).__name__}, which is neither a tensor nor a tuple of them")
-
-
-def _weigher(like: Tensor) -> Any:
-    """A loss that looks at every element differently."""
-    weights = normal(*like.shape, seed=28)
-    return lambda out: (out * weights).sum()
 
 
 def annotation_size(subject: Subject) -> int:

@@ -61,12 +61,12 @@ class Subject:
         object.__setattr__(self, "model", flat(self.model))
         object.__setattr__(self, "attention", None if self.attention is None else flat(self.attention))
 
-    def build(self, *, seed: int = 0, sizes: Iterable[Sizes] = SMALL) -> nn.Module:
+    def build(self, *, seed: int = 0, sizes: Iterable[Sizes] = SMALL, dropout: float = 0.0) -> nn.Module:
         """The model at the first of ``sizes`` that fit, in float64, for evaluation, with parameters from ``seed``.
 
-        All dropout is 0.
+        ``dropout`` is wherever it has any.
         """
-        return randomised(self.initial(sizes).double(), seed).eval()
+        return randomised(self.initial(sizes, dropout).double(), seed).eval()
 
     def initial(self, sizes: Iterable[Sizes] = SMALL, dropout: float = 0.0) -> nn.Module:
         """The same with its own initial values, in float32, and with ``dropout`` wherever it has any."""
@@ -78,6 +78,11 @@ class Subject:
             return model
 
         return _first_that_fits(make, sizes)
+
+    @property
+    def has_dropout(self) -> bool:
+        """Whether any option is a dropout."""
+        return any(_has_dropout(build) for build in (self.model, self.attention) if build is not None)
 
     def tiny_attention(self, seed: int = 0) -> tuple[Attention, int]:
         """The attention alone in float64, and the size of its queries and annotations. NothingToTry: there is none."""
@@ -119,12 +124,24 @@ def _first_that_fits(make: Callable[[Sizes], Made], sizes: Iterable[Sizes]) -> M
 
 
 def _small(build: "partial[Any]", sizes: Sizes, dropout: float = 0.0) -> "partial[Any]":
-    """``build`` with ``sizes`` and ``dropout`` in place of its own."""
+    """``build`` with ``sizes`` in place of its own, and ``dropout`` in place of that of all its parts."""
     known = {"embedding_size": sizes.embedding, "encoder_size": sizes.encoder, "size": sizes.size}
     known |= {"decoder_size": sizes.decoder, "hidden_size": sizes.decoder}
     changed: dict[str, Any] = {name: known.get(name, sizes.other) for name in build.keywords if name.endswith("size")}
-    changed |= {name: dropout for name in build.keywords if name.endswith("dropout")}
-    return partial(build, **changed)
+    return partial(_with_dropout(build, dropout), **changed)
+
+
+def _with_dropout(build: "partial[Any]", dropout: float) -> "partial[Any]":
+    changed: dict[str, Any] = {name: dropout for name in build.keywords if name.endswith("dropout")}
+    parts = {name: part for name, part in build.keywords.items() if isinstance(part, partial)}
+    return partial(build, **changed, **{name: _with_dropout(part, dropout) for name, part in parts.items()})
+
+
+def _has_dropout(build: "partial[Any]") -> bool:
+    return any(
+        _has_dropout(option) if isinstance(option, partial) else name.endswith("dropout")
+        for name, option in build.keywords.items()
+    )
 
 
 def randomised(module: nn.Module, seed: int = 0, scale: float = 0.6) -> nn.Module:

@@ -134,7 +134,7 @@ def ablated(models: Iterable[Translator], memory: str) -> Iterator[None]:
     """In this context each model's attention reads its memory through ``memory``, a key of `ABLATIONS`."""
     changed: list[tuple[Any, Attention]] = []
     try:
-        for model in models:
+        for model in dict.fromkeys(models):  # one that is there twice reads its memory through one of them
             attention = model.attention
             assert attention is not None, "see check_memory"
             decoder: Any = model.decoder
@@ -142,7 +142,7 @@ def ablated(models: Iterable[Translator], memory: str) -> Iterator[None]:
             decoder.attention = ABLATIONS[memory](attention).train(attention.training)
         yield
     finally:
-        for decoder, attention in changed:
+        for decoder, attention in reversed(changed):  # a decoder of two models ends as it began
             decoder.attention = attention
 
 
