@@ -29,7 +29,7 @@ def out_of_memory(times, problem=torch.OutOfMemoryError, *, begins=False, saves=
     def train(config, folder, *, resume):
         calls.append((config.data.max_tokens, resume))
         if begins:
-            begin(folder, f"max_tokens: {config.data.max_tokens}\n", resume=resume)
+            begin(folder, f"run_folder: x\nmax_tokens: {config.data.max_tokens}\n", resume=resume)
         if saves:
             (folder / LAST).parent.mkdir(exist_ok=True)
             (folder / LAST).touch()
