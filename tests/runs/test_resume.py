@@ -80,6 +80,7 @@ def test_paths_in_a_folder_move_with_it_and_others_do_not():
     node = {"/a/run": ["/a/run/best.ckpt", "/a/runs/other", "/a/run", 3, None], "name": "in /a/run"}
     here = {"/b": ["/b/best.ckpt", "/a/runs/other", "/b", 3, None], "name": "in /a/run"}
     assert moved(node, "/a/run", "/b") == here
+    assert moved(node, "", "/b") == node
 
 
 def test_a_folder_that_is_no_run_keeps_what_is_in_it(tmp_path):

@@ -132,12 +132,15 @@ def finish_beginning(folder: Path) -> None:
 
 
 def moved(node: Any, old: str, new: str) -> Any:
-    """``node``, made of plain dictionaries, lists and values, with paths in ``old`` replaced by paths in ``new``."""
+    """``node``, made of plain dictionaries, lists and values, with paths in ``old`` replaced by paths in ``new``.
+
+    If ``old`` is empty, nothing is replaced.
+    """
     if isinstance(node, dict):
         return {moved(key, old, new): moved(value, old, new) for key, value in node.items()}
     if isinstance(node, list):
         return [moved(value, old, new) for value in node]
-    inside = isinstance(node, str) and (node == old or node.startswith(f"{old}/"))
+    inside = isinstance(node, str) and old != "" and (node == old or node.startswith(f"{old}/"))
     return new + node[len(old) :] if inside else node
 
 
