@@ -103,11 +103,15 @@ def test_an_average_is_a_run(translator):
     assert isinstance(mean.translate("a b"), str)
 
 
-def test_models_are_interpolated_and_an_arpa_file_comes_back(language_model, counted, pairs, tmp_path):
+def test_models_are_interpolated_and_an_arpa_file_comes_back(language_model, counted, pairs, tmp_path, monkeypatch):
     text = [target for _, target in pairs[:9]]
     found = unrolled.interpolate([language_model, counted.folder], text)
     assert sum(found.weights) == pytest.approx(1)
     (tmp_path / "val").write_text("".join(f"{line}\n" for line in text), "utf-8")
+    loaded = [unrolled.load(model, "max_tokens=50") for model in (language_model, counted)]
+    with monkeypatch.context() as patch:  # what has been loaded, perhaps with trust, is not loaded again
+        patch.setattr("unrolled.api.interpolated_models.load", None)
+        assert unrolled.interpolate(loaded, text).weights == pytest.approx(found.weights, abs=1e-6)
     runs = f"run=['{language_model.folder}','{counted.folder}']"
     assert call_script("interpolate.py", runs, "val=val", cwd=tmp_path).stdout.startswith(str(found))
     assert unrolled.load([language_model, counted], f"mixture={found.weights}").score("A B").perplexity > 1

@@ -1,5 +1,6 @@
-"""A new training in the folder of a finished run replaces it, but a mistake leaves it as it was."""
+"""A new training in the folder of a run that failed replaces it; one that may be of use stays as it was."""
 
+import json
 import shutil
 
 import pytest
@@ -29,11 +30,48 @@ def contents(folder):
     }
 
 
+def ended(run, how):
+    (run / "results.json").write_text(json.dumps(results(run) | {"status": how}))
+
+
 @pytest.fixture
 def finished(trained, tmp_path):
-    """A copy of a finished run."""
+    """A copy of a run that failed, with all that it might have left."""
     shutil.copytree(trained, tmp_path / "run")
+    ended(tmp_path / "run", "failed")
     return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("how", "instead"),
+    [
+        ("completed", "give another folder"),
+        ("pruned", "give another folder"),
+        ("interrupted", "continue it with resume="),
+        (None, "continue it with resume="),
+    ],
+)
+def test_a_run_that_may_be_of_use_is_not_replaced(how, instead, finished, tmp_path):
+    if how is None:  # it was killed
+        (finished / "results.json").unlink()
+        (finished / "weights.safetensors").unlink()
+    else:
+        ended(finished, how)
+    before = contents(finished)
+    done = call_script("train.py", *OPTIONS, "attention=gru_att", f"hydra.run.dir={finished}", cwd=tmp_path)
+    assert done.status == 2
+    assert f"{finished} has a run in it{f' ({how})' if how else ''}, which a new training would replace" in done.stderr
+    assert instead in done.stderr
+    assert contents(finished) == before
+
+
+def test_nor_is_what_another_command_has_made(finished, tmp_path):
+    (finished / "results.json").unlink()
+    shutil.rmtree(finished / "checkpoints")
+    done = call_script("train.py", *OPTIONS, f"hydra.run.dir={finished}", cwd=tmp_path)
+    assert done.status == 2
+    assert "a new training would replace: give another folder" in done.stderr
+    assert (finished / "weights.safetensors").is_file()
 
 
 @pytest.mark.parametrize(("options", "named"), MISTAKES)
@@ -62,7 +100,7 @@ def test_without_one_it_is_replaced(finished, tmp_path, caplog):
     assert done.status == 0, done.stderr
     assert results(finished)["steps"] < before["steps"]
     assert not (finished / "attention.html").exists()
-    assert f"{finished}: the run in this folder (completed) is replaced by this one" in caplog.text
+    assert f"{finished}: the run in this folder (failed) is replaced by this one" in caplog.text
 
 
 def test_what_ended_before_the_first_batch_is_no_run(tmp_path):

@@ -1,5 +1,7 @@
 """Ways to train that an objective cannot use are refused before anything is built."""
 
+from pathlib import Path
+
 import pytest
 from omegaconf import OmegaConf
 
@@ -69,3 +71,10 @@ def test_links_of_an_experiment_may_be_turned_off():
     check_parts(composed("train", (*language, "alignment=none")))
     with pytest.raises(UserError, match="nothing uses links"):
         check_parts(composed("train", ("alignment.source=auto",)))
+
+
+@pytest.mark.parametrize("option", ["callbacks.checkpoint.dirpath=elsewhere", "callbacks.saving.path=a/last.ckpt"])
+def test_checkpoints_are_where_other_commands_look_for_them(option):
+    check_parts(composed("train", ("hydra.run.dir=a", f"callbacks.checkpoint.dirpath={Path.cwd()}/b/../a/checkpoints")))
+    with pytest.raises(UserError, match=f"{option}: every command looks for .* in .*/a/checkpoints.*hydra.run.dir=DIR"):
+        check_parts(composed("train", ("hydra.run.dir=a", option)))

@@ -30,17 +30,20 @@ def interpolate(
 ) -> InterpolatedModels:
     """Weights of ``runs``, language models with one vocabulary, that give the sentences ``val`` the highest likelihood.
 
-    test: sentences to report on too. context: "line", each sentence by itself, "text", each after all before it; as
-    the runs were trained if None. UserError: translators, several vocabularies, nothing to tune on.
+    runs: folders, or runs that `load` has read, with its options, such as ``trust``. test: sentences to report on too.
+    context: "line", each sentence by itself, "text", each after all before it; as the runs were trained if None.
+    UserError: translators, several vocabularies, nothing to tune on.
     """
     models: list[TrainedLanguageModel] = []
-    for run in [load(folder) for folder in folders_of(runs)]:
+    given: Sequence[Any] = runs if isinstance(runs, list | tuple) else [runs]
+    for it, folder in zip(given, folders_of(runs), strict=True):
+        run = it if isinstance(it, LanguageModelRun) else load(folder)  # a loaded run keeps its options
         if not isinstance(run, LanguageModelRun):
             raise UserError(f"run={run.name} is a translator: name language models")
         models += run.models
     lines = {"val": texts(val, "val")} | ({} if test is None else {"test": texts(test, "test")})
-    for name, given in (("runs", models), *lines.items()):
-        if not given:
+    for name, values in (("runs", models), *lines.items()):
+        if not values:
             raise UserError(f"{name}=[]: give at least one")
     return interpolated(models, lines, context)
 

@@ -1,5 +1,6 @@
 """Checks of a configuration before anything is built."""
 
+import os
 import re
 from collections.abc import Collection
 from copy import deepcopy
@@ -17,6 +18,8 @@ FUNCTIONS = ("model", "attention", "objective", "optimizer", "schedule")
 """Parts that are called with more options than their configurations have."""
 NEEDED = ("speed", "validation_in_checkpoint", "checkpoint")
 """Callbacks that results.json is made from."""
+PLACES = {"callbacks.checkpoint.dirpath": "checkpoints", "callbacks.saving.path": "checkpoints/last.ckpt"}
+"""Where in the run folder other commands, and a resumed training, look for what callbacks write."""
 ABSENT = object()
 WEIGHT = "search.language_model_weight"
 HALF_WEIGHTS = {"bf16-true": "bf16-mixed", "16-true": "16-mixed"}
@@ -98,6 +101,13 @@ def check_parts(config: DictConfig) -> None:
     for name in NEEDED:
         if name not in config.callbacks:
             raise UserError(f"~callbacks.{name}: every training needs this callback")
+    for name, place in PLACES.items():
+        path = OmegaConf.select(config, name, default=ABSENT)
+        if path is not ABSENT and os.path.abspath(str(path)) != os.path.abspath(f"{config.run_folder}/{place}"):
+            raise UserError(
+                f"{name}={shown(path)}: every command looks for a run's checkpoints in {config.run_folder}/{place}; to "
+                "have them elsewhere, give another folder to the whole run, hydra.run.dir=DIR"
+            )
     typed = [str(word) for word in config.get("overrides") or []]
     if "_target_" not in (config.get("alignment") or {}) and "alignment=none" not in typed:
         for word in typed:

@@ -25,7 +25,16 @@ from unrolled.data.sampler import evaluated_positions
 from unrolled.errors import UserError, called
 from unrolled.files import remove_if_empty
 from unrolled.runs.results import read_results
-from unrolled.runs.resume import NEXT, check_checkpoint, check_resumable, finish_beginning, moved, progress, status
+from unrolled.runs.resume import (
+    NEXT,
+    check_checkpoint,
+    check_replaceable,
+    check_resumable,
+    finish_beginning,
+    moved,
+    progress,
+    status,
+)
 from unrolled.training.ranks import is_first
 
 log = logging.getLogger(__name__)
@@ -81,6 +90,7 @@ def this_job(config: DictConfig) -> Job:
         return _reproduced(config)
     folder = Path(config.run_folder)
     if not in_sweep():
+        check_replaceable(folder)
         return Job(config, resume=False)
     check_wait(config)
     if HydraConfig.get().sweep.dir != config.sweep.dir:
@@ -209,6 +219,7 @@ def _reproduced(config: DictConfig) -> Job:
         raise UserError(f"reproduce={config.reproduce}: this run did not complete, so there is nothing to compare with")
     if os.path.realpath(config.run_folder) == os.path.realpath(original):
         raise UserError(f"reproduce={config.reproduce}: it would be trained over itself: give another hydra.run.dir")
+    check_replaceable(Path(config.run_folder))
     again = at_home(run, Path(config.run_folder), config.cache)
     where_it_is = at_home(run, original, config.cache)
     for name in READ:  # what the original's folder holds, the new one does not

@@ -51,6 +51,19 @@ def check_checkpoint(folder: Path) -> None:
         )
 
 
+def check_replaceable(folder: Path) -> None:
+    """UserError: a run that a new training in the same folder would remove, unless it failed or diverged."""
+    if not any((folder / name).is_file() for name in ("results.json", "weights.safetensors", LAST)):
+        return
+    ending = status(folder)
+    if ending in ("failed", "diverged"):
+        return
+    instead = "give another folder, hydra.run.dir=DIR, or remove that run"
+    if ending in (None, "interrupted") and last_checkpoint(folder):
+        instead = f"continue it with resume={folder}, or {instead}"
+    raise UserError(f"{folder} has a run in it{_ended(folder)}, which a new training would replace: {instead}")
+
+
 def last_checkpoint(folder: Path) -> Path | None:
     """Where training resumes, None if it ended before the first checkpoint."""
     return folder / LAST if (folder / LAST).is_file() else None
