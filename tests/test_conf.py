@@ -239,8 +239,9 @@ def test_options_of_an_attention_are_given_on_the_command_line(attention, corpus
         assert "attention.size: there is no such option" in done.stderr
     else:
         small = results(tmp_path / "run")["parameters"]
-        call_script("train.py", "attention=bahdanau", *corpus, *TINY_MODEL, *STEP, *NO_PICTURES, cwd=tmp_path)
-        assert results(tmp_path / "run")["parameters"] > small
+        given = ["attention=bahdanau", *corpus, *TINY_MODEL, *STEP, *NO_PICTURES, "hydra.run.dir=larger"]
+        call_script("train.py", *given, cwd=tmp_path)
+        assert results(tmp_path / "larger")["parameters"] > small
 
 
 def test_options_of_the_optimizer_reach_it(corpus, tmp_path):

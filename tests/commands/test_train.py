@@ -15,7 +15,7 @@ import yaml
 from safetensors.torch import load_file
 from support.forked import Forked
 from support.run_contents import NO_PAGES, PLAIN, RESULTS, TINY_LM, corpus, lines, sacrebleu, same_weights, shown
-from support.scripts import SHORT, TINY, TINY_MODEL, call_script, results
+from support.scripts import SHORT, TINY, TINY_MODEL, call_script, results, train
 
 
 def test_results_have_every_figure_and_are_flat(trained):
@@ -182,8 +182,7 @@ def test_gradient_accumulation_takes_fewer_steps(tmp_path):
     steps = {}
     for batches in (1, 3):
         more = [f"trainer.accumulate_grad_batches={batches}", "trainer.max_epochs=1"]
-        assert call_script("train.py", *QUICK, *more, cwd=tmp_path).status == 0
-        steps[batches] = results(tmp_path / "run")["steps"]
+        steps[batches] = results(train(tmp_path, *QUICK, *more, folder=f"by{batches}"))["steps"]
     assert steps[3] == -(-steps[1] // 3)
 
 
@@ -208,8 +207,8 @@ def test_gradients_are_clipped(algorithm, tmp_path):
     more = ["optimizer=sgd", "optimizer.lr=1", "trainer.max_steps=9", f"trainer.gradient_clip_algorithm={algorithm}"]
     losses = []
     for most in ("1e-7", "null"):
-        assert call_script("train.py", *QUICK, *more, f"trainer.gradient_clip_val={most}", cwd=tmp_path).status == 0
-        losses.append(results(tmp_path / "run")["val/loss"])
+        run = train(tmp_path, *QUICK, *more, f"trainer.gradient_clip_val={most}", folder=f"to{most}")
+        losses.append(results(run)["val/loss"])
     assert losses[1] < losses[0] - 0.1
 
 

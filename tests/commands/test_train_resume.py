@@ -268,11 +268,12 @@ def test_a_limit_that_a_run_has_reached_is_refused_and_the_run_left_alone(whole,
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 
 
-def test_a_new_training_in_the_folder_of_another_starts_afresh(whole, tmp_path):
+def test_a_new_training_in_the_folder_of_one_that_failed_starts_afresh(whole, tmp_path):
     """The same folder without resume: nothing of the run before is taken up."""
     with pytest.raises(Killed):
         call_script("train.py", *arguments("epochs"), "seed=2", "hydra.run.dir=run",
                     *kill(tmp_path, 8, "on_train_batch_start"), cwd=tmp_path)  # fmt: skip
+    (tmp_path / "run" / "results.json").write_text('{"status": "failed"}')
     call_script("train.py", *arguments("epochs"), "hydra.run.dir=run", cwd=tmp_path)
     assert_same(tmp_path / "run", whole("epochs"))
 
