@@ -50,7 +50,7 @@ def to_the_loss(folder: Path, *, plainly: bool) -> Watch:
     def run() -> None:
         if not plainly:
             with unchecked:
-                train(folder, *TINY_RUN)
+                train(folder, *TINY_RUN, folder="plain" if plainly else "run")
             return
         with ExitStack() as patches:
             for replaced in (
@@ -62,7 +62,7 @@ def to_the_loss(folder: Path, *, plainly: bool) -> Watch:
                 patch("unrolled.training.objective.rounding", lambda model: nullcontext()),
             ):
                 patches.enter_context(replaced)
-            train(folder, *TINY_RUN)
+            train(folder, *TINY_RUN, folder="plain" if plainly else "run")
 
     return watched(("api/training_job.py", "train_in"), "Objective.training_step", "Translator.__init__", run)
 

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from unrolled.configuration.command import command, remove_if_empty
-from unrolled.configuration.jobs import RESOLVED
+from unrolled.configuration.process import RESOLVED
 from unrolled.errors import UserError
 
 

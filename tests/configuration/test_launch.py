@@ -7,8 +7,8 @@ import torch
 from omegaconf import OmegaConf
 
 from unrolled.configuration import launch
-from unrolled.configuration.jobs import RESOLVED
 from unrolled.configuration.launch import _with_enough_memory
+from unrolled.configuration.process import RESOLVED
 from unrolled.errors import UserError
 from unrolled.runs.resume import LAST, begin
 

@@ -7,8 +7,8 @@ from typing import ClassVar
 import pytest
 
 from unrolled.configuration import submission
-from unrolled.configuration.jobs import Sweep
 from unrolled.configuration.submission import submitted
+from unrolled.configuration.sweep import Sweep
 
 submitit = pytest.importorskip("submitit", reason="the extra 'slurm' is not installed")
 

@@ -21,11 +21,12 @@ from unrolled.configuration import failures
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.conf import CONF, import_from_here
 from unrolled.configuration.hints import check_words
-from unrolled.configuration.jobs import CALLED, RESOLVED, TRUSTED, Sweep, begin_here, is_child, launched_elsewhere
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.mode import mode_seen_in_words
+from unrolled.configuration.process import CALLED, RESOLVED, TRUSTED, begin_here, is_child, launched_elsewhere
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
+from unrolled.configuration.sweep import Sweep
 from unrolled.configuration.trial import this_trial
 from unrolled.errors import UserError
 from unrolled.files import remove_if_empty

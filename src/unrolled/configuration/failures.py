@@ -11,8 +11,8 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn, JobStatus
 
-from unrolled.configuration.jobs import in_sweep
 from unrolled.configuration.mistakes import full_disk, users_mistake
+from unrolled.configuration.sweep import in_sweep
 from unrolled.training.ranks import started_from_outside
 
 log = logging.getLogger(__name__)

@@ -1,27 +1,22 @@
 """What a process should train: a new run, the rest of a run, a run again, or a job of a sweep."""
 
-import hashlib
-import json
 import logging
 import math
 import os
-import sys
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Collection, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn
 
 from hydra.core.hydra_config import HydraConfig
-from hydra.experimental.callback import Callback
-from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
+from unrolled.configuration.process import RESUMED, is_child
 from unrolled.configuration.ranges import check_options
-from unrolled.configuration.slots import trusted
-from unrolled.configuration.trial import TRIAL, this_trial
-from unrolled.configuration.values import CONFIG, load_runs, read_config, read_plain, resolved
-from unrolled.data.sampler import evaluated_positions
+from unrolled.configuration.relocation import READ, at_home, check_links, moved_to
+from unrolled.configuration.sweep import another_folder, check_wait, in_sweep, is_job, sweep_of
+from unrolled.configuration.trial import this_trial
+from unrolled.configuration.values import CONFIG, read_config, read_plain, resolved
 from unrolled.errors import UserError, called
 from unrolled.files import remove_if_empty
 from unrolled.runs.results import read_results
@@ -41,25 +36,6 @@ log = logging.getLogger(__name__)
 
 LONGER = {"trainer.max_epochs": "epochs", "trainer.max_steps": "updates", "trainer.max_time": "seconds"}
 OF_THE_COMMAND = ("cache", "trust")  # what belongs to the command, not to the run
-
-
-def in_sweep() -> bool:
-    """Whether this job is one of a multirun."""
-    return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
-
-
-_started: list[int] = []
-"""The id of the process in which the user's command began."""
-
-
-def begin_here() -> None:
-    """Remember that the user's command begins in this process."""
-    _started[:] = [os.getpid()]
-
-
-def launched_elsewhere() -> bool:
-    """Whether this job runs in another process than the command, by a launcher such as joblib or submitit."""
-    return _started != [os.getpid()]
 
 
 class Job(NamedTuple):
@@ -100,7 +76,7 @@ def this_job(config: DictConfig) -> Job:
     for logger in (config.logger or {}).values():
         if "group" in logger and logger.group is None:
             logger.group = Path(config.sweep.dir).name
-    if this_trial() is None and (other := _another_folder(folder, config)):
+    if this_trial() is None and (other := another_folder(folder, config)):
         remove_if_empty(folder)  # which Hydra has made
         folder = other
         config.run_folder = str(folder)
@@ -108,90 +84,20 @@ def this_job(config: DictConfig) -> Job:
     if not (folder / CONFIG).is_file():
         return Job(config, resume=False)
     saved = read_plain(str(folder))  # it may name what this command names, and nothing else
-    if not _is_job(saved, config):
+    if not is_job(saved, config):
         raise UserError(
             f"sweep.dir={config.sweep.dir}: {folder.name} holds another configuration: give the options of that sweep,"
             " or another sweep.dir"
         )
     ending = status(folder)
     if ending == "failed":
-        return Job(_moved_to(folder, resolved(config), config.cache), resume=False)
-    here = DictConfig(moved(resolved(_moved_to(folder, saved, config.cache)), _sweep_of(saved), config.sweep.dir))
+        return Job(moved_to(folder, resolved(config), config.cache), resume=False)
+    here = DictConfig(moved(resolved(moved_to(folder, saved, config.cache)), sweep_of(saved), config.sweep.dir))
     here.sweep = config.sweep  # its folder may have been moved
     if ending in ("completed", "diverged", "pruned"):
         log.info("%s has %s: nothing to do", folder, ending)
         return Job(here, resume=True, results=read_results(folder))
     return Job(here, resume=True)
-
-
-def _another_folder(folder: Path, config: DictConfig) -> Path | None:
-    """Where the job ``config`` is, or is to be, if not in ``folder``, whose number it has: None if it is there."""
-    saved = None
-    with suppress(UserError):  # damaged: whoever reads it again says what
-        saved = read_plain(str(folder)) if (folder / CONFIG).is_file() else None
-    if saved is None:
-        return _under_another_number(config) if not (folder / CONFIG).is_file() else None
-    if _is_job(saved, config):
-        return None
-    values_only = _named(saved) == _named(resolved(config))  # a sweep with more values, and not another sweep
-    return _under_another_number(config) or (_free(folder, config) if values_only else None)
-
-
-def _named(config: dict[str, Any]) -> set[str]:
-    """The options on the command line."""
-    return {str(word).partition("=")[0] for word in config.get("overrides") or ()}
-
-
-def _under_another_number(config: DictConfig) -> Path | None:
-    """The folder of this job, if it had another number when the sweep had fewer or other values of an option."""
-    folder = Path(config.run_folder)
-    name = folder.name.partition("-")[2]
-    for other in sorted(folder.parent.iterdir()) if folder.parent.is_dir() else ():
-        called = other.name.partition("-")[2]
-        if (called == name or called.startswith(f"{name}-")) and (other / CONFIG).is_file():
-            with suppress(UserError):  # damaged
-                if _is_job(read_plain(str(other)), config):
-                    return other
-    return None
-
-
-def _free(folder: Path, config: DictConfig) -> Path:
-    """A folder for the job ``config`` whose number another job had before: its name and a digest of its options."""
-    options = json.dumps(_options(resolved(config)), sort_keys=True, default=str)
-    return folder.with_name(f"{folder.name}-{hashlib.sha256(options.encode()).hexdigest()[:8]}")
-
-
-def _is_job(saved: dict[str, Any], config: DictConfig) -> bool:
-    """Whether ``saved`` is of the job ``config``, perhaps with smaller batches after memory had run out."""
-    return _options(saved) in (_options(resolved(halved)) for halved in halvings(config))
-
-
-def _options(config: dict[str, Any]) -> dict[str, Any]:
-    """The options that make it this job: without the command line's words, wherever folder and cache are."""
-    flat = {name: value for name, value in config.items() if name not in ("overrides", "cache")}
-    kept = moved(moved(flat, str(config.get("run_folder")), "RUN"), _sweep_of(config), "SWEEP")
-    sweep = dict(config.get("sweep") or {})
-    sweep.pop("dir", None)
-    group = Path(_sweep_of(config)).name
-    sweep.pop("wait", None)  # whether it waited for the jobs
-    loggers, data = dict(kept.get("logger") or {}), dict(kept.get("data") or {})
-    for name, logger in loggers.items():
-        if isinstance(logger, dict) and logger.get("group") == group:  # the default
-            loggers[name] = logger | {"group": None}
-    if isinstance(data.get("module"), dict):
-        data["module"] = data["module"] | {"cache": None}
-    return kept | {"sweep": sweep, "logger": loggers, "data": data}
-
-
-def _sweep_of(config: dict[str, Any]) -> str:
-    """The folder of the sweep, as the configuration has it."""
-    return str((config.get("sweep") or {}).get("dir", ""))
-
-
-def check_wait(config: DictConfig) -> None:
-    """UserError: sweep.wait=false with jobs that run here."""
-    if not config.sweep.wait and HydraConfig.get().runtime.choices["hydra/launcher"] != "slurm":
-        raise UserError("sweep.wait=false: only hydra/launcher=slurm submits jobs; give both, or neither")
 
 
 def _overrides(chosen: str, allowed: Collection[str]) -> list[str]:
@@ -277,73 +183,11 @@ def _seconds(time: str | None) -> float | None:
     return timedelta(days=days, hours=hours, minutes=minutes, seconds=seconds).total_seconds()
 
 
-READ = ("data", "search", "validation_search", "alignment")
-"""Parts of a configuration that name files to read."""
-WRITTEN = ("folder", "path", "dirpath", "filename", "save_dir", "default_root_dir")
-"""Options of callbacks, loggers and the trainer that say where to write."""
-WITHIN = {"filename": ["dirpath"], "name": ["save_dir"], "version": ["save_dir", "name"]}
-WITHIN["sub_dir"] = [*WITHIN["version"], "version"]
-"""Options that name a file or folder within that of others; ``name`` and so on only of loggers with a ``save_dir``."""
-
-
-def at_home(run: DictConfig, folder: Path, cache: str) -> DictConfig:
-    """The configuration of a run, writing in ``folder``, wherever the run was before, and in this command's ``cache``.
-
-    UserError: a configuration that would write anywhere else.
-    """
-    if not (isinstance(run.get("run_folder"), str) and run.run_folder):
-        raise UserError(f"{folder}/config.yaml: run_folder is missing; restore the run's own file")
-    here = _moved_to(folder, resolved(run), cache)
-    for path, options in _callbacks_and_loggers(here):
-        for name in (*WRITTEN, *(WITHIN if "save_dir" in options else {})):
-            value = options.get(name)
-            outer = [str(options[other]) for other in WITHIN.get(name, []) if options.get(other) is not None]
-            place = Path(str(folder), *outer) if name in WITHIN else Path()
-            leads = "$" in str(value) and "save_dir" in options  # TensorBoard's writer expands variables
-            if value is not None and (leads or not _is_inside(place / str(value), folder)):
-                raise UserError(
-                    f"{folder}/config.yaml: {path}.{name}={value} points outside the run folder; if the run is your "
-                    "own, write a path inside it there"
-                )
-    return here
-
-
-def _moved_to(folder: Path, run: dict[str, Any], cache: str) -> DictConfig:
-    """The configuration ``run`` as if it had always been in ``folder``, with this command's ``cache``."""
-    here = DictConfig(moved(run, run["run_folder"], str(folder)))
-    here.cache = cache
-    if OmegaConf.select(here, "data.module.cache") is not None:
-        here.data.module.cache = cache
-    return here
-
-
-def _callbacks_and_loggers(config: DictConfig) -> list[tuple[str, DictConfig]]:
-    callbacks = [(f"callbacks.{name}", node) for name, node in (config.get("callbacks") or {}).items()]
-    loggers = [(f"logger.{name}", node) for name, node in (config.get("logger") or {}).items()]
-    nodes = [*callbacks, *loggers, ("trainer", config.get("trainer"))]
-    return [(path, node) for path, node in nodes if isinstance(node, DictConfig)]
-
-
-def _is_inside(path: Path, folder: Path) -> bool:
-    """Whether ``path``, links followed, is ``folder`` or in it."""
-    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
-
-
 def _finish_beginning(folder: Path) -> None:
     """`finish_beginning`. UserError: a link, through which it would remove files elsewhere."""
     if (folder / NEXT).is_file():
         check_links(folder)
         finish_beginning(folder)
-
-
-def check_links(folder: Path) -> None:
-    """UserError: a file or folder in a run folder that is a link to one elsewhere, over which training would write."""
-    for place, folders, files in os.walk(folder):
-        for path in (Path(place) / name for name in [*folders, *files]):
-            if path.is_symlink() and not _is_inside(path, folder):
-                raise UserError(f"{path} is a link that points outside the run folder; put the file itself there")
-        if "wandb" in folders:  # which keeps links to its own logs
-            folders.remove("wandb")
 
 
 def value(config: DictConfig, results: dict[str, Any]) -> float:
@@ -358,93 +202,3 @@ def interrupted(config: DictConfig) -> NoReturn:
     if is_first():
         log.info("interrupted; continue with %s", again)
     raise KeyboardInterrupt
-
-
-class Sweep(Callback):
-    """Hydra's callback of a sweep, for the process that launches jobs in others: it knows the folder of the sweep."""
-
-    folder: str | None = None
-
-    def on_multirun_start(self, config: DictConfig, **_: Any) -> None:
-        """Keep the folder in mind."""
-        Sweep.folder = config.sweep.dir
-
-    def on_multirun_end(self, config: DictConfig, **_: Any) -> None:
-        """Show all its runs in one table, and forget it. A sweep over ``resume`` has its runs elsewhere."""
-        folder, Sweep.folder = Sweep.folder, None
-        if folder is not None and not is_child() and next(Path(folder).glob(f"*/{CONFIG}"), None):
-            from unrolled.comparison.sweep_table import sweep_table  # which only the end of a sweep needs
-
-            sys.stdout.write(f"\n{folder}\n{sweep_table(load_runs(folder))}")
-            sys.stdout.flush()
-
-    @classmethod
-    def say_how_to_continue(cls) -> None:
-        """A line, if this process has launched a sweep, which has been interrupted."""
-        if cls.folder is not None:
-            log.info("interrupted; continue with the same command and sweep.dir=%s", cls.folder)
-            cls.folder = None
-
-
-RESOLVED = "UNROLLED_CONFIG"
-"""Environment variable: the path of a resolved configuration that replaces the command line."""
-RESUMED = "UNROLLED_RESUMED"
-"""Environment variable: not empty if that run should be resumed."""
-
-
-TRUSTED = "UNROLLED_TRUSTED"
-"""Environment variable: the packages that run folders may name, separated by spaces."""
-
-
-CALLED = "UNROLLED_CALLED"
-"""Environment variable: sys.argv of the command, as JSON, for messages and provenance.json."""
-
-
-def is_child() -> bool:
-    """Whether this process is one of several that train.py started for its run."""
-    return RESOLVED in os.environ
-
-
-def rank_environment(config: Path, *, resume: bool) -> dict[str, str]:
-    """Environment variables that tell each of several processes its resolved configuration, and whether to resume."""
-    trial = this_trial()
-    return {
-        RESOLVED: str(config),
-        RESUMED: "1" if resume else "",
-        TRUSTED: " ".join(trusted()),
-        CALLED: json.dumps(sys.argv),
-        TRIAL: "" if trial is None else trial.to_environment(),
-    }
-
-
-def halved(config: DictConfig) -> DictConfig:
-    """``config`` with half the token budget, and twice the batches per update.
-
-    Numbers of batches are raised accordingly; those of validation and test cover as many positions as before, or more.
-    """
-    less = DictConfig(resolved(config))
-    if "max_tokens" in config.data:
-        for path in ("data.max_tokens", "data.module.max_tokens"):
-            OmegaConf.update(less, path, config.data.max_tokens // 2)
-        before, after = (evaluated_positions(it.data.max_tokens) for it in (config, less))
-        for name in ("limit_val_batches", "limit_test_batches"):
-            if isinstance(config.trainer.get(name), int):
-                less.trainer[name] = -(-config.trainer[name] * before // after)  # rounded up
-    less.trainer.accumulate_grad_batches = 2 * config.trainer.accumulate_grad_batches
-    for name in ("val_check_interval", "limit_train_batches"):
-        if isinstance(config.trainer.get(name), int):  # which counts batches
-            less.trainer[name] = 2 * config.trainer[name]
-    return less
-
-
-def can_be_halved(config: DictConfig) -> bool:
-    """Whether half the token budget would make smaller batches: not for a stream, which has its rows and steps."""
-    return config.data.get("max_tokens", 1) > 1 and not config.data.get("stream")
-
-
-def halvings(config: DictConfig) -> Iterator[DictConfig]:
-    """``config``, and what it becomes each time that it runs out of memory."""
-    yield config
-    while can_be_halved(config):
-        config = halved(config)
-        yield config

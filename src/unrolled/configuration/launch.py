@@ -12,17 +12,11 @@ from omegaconf import DictConfig
 
 from unrolled.configuration.build import name_kind
 from unrolled.configuration.checks import check_parts, check_training
-from unrolled.configuration.jobs import (
-    can_be_halved,
-    halvings,
-    in_sweep,
-    interrupted,
-    is_child,
-    rank_environment,
-    this_job,
-    value,
-)
+from unrolled.configuration.halving import can_be_halved, halvings
+from unrolled.configuration.jobs import interrupted, this_job, value
+from unrolled.configuration.process import is_child, rank_environment
 from unrolled.configuration.ranges import check_options
+from unrolled.configuration.sweep import in_sweep
 from unrolled.configuration.values import CONFIG, resolved, to_yaml
 from unrolled.errors import UserError
 from unrolled.runs.lock import locked, locked_with_parent

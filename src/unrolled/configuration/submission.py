@@ -7,7 +7,7 @@ from typing import Any
 from hydra.core.utils import JobReturn, JobStatus
 
 from unrolled.configuration.failures import Launch
-from unrolled.configuration.jobs import Sweep
+from unrolled.configuration.sweep import Sweep
 
 log = logging.getLogger(__name__)
 
