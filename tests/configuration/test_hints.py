@@ -117,6 +117,14 @@ def test_a_value_that_cannot_be_read_is_to_be_quoted():
     assert unreadable('data.root=a("b') == said
 
 
+def test_the_texts_of_a_list_that_cannot_be_read_are_to_be_quoted():
+    quoted = """'data.train=["my data=x/a.en","my data=x/a.de"]'"""
+    read = "data.train=[my data=x/a.en, my data=x/a.de]"
+    assert unreadable(read) == f"{read}: this cannot be read; if it is a list of texts, quote them twice: {quoted}"
+    for damaged in ("[1,2", "[a=b,,c]", "[[a=b],c]", '["a=b",c=d]', "{lm: a=b}", "[]]"):
+        assert "lists and groups are written 'x=" in unreadable(f"x={damaged}"), damaged
+
+
 def test_a_group_has_a_slash_and_an_option_a_dot():
     said = "search/length_normalization.power=0.5: only choices have a /: write search.length_normalization.power=0.5"
     assert unreadable("search/length_normalization.power=0.5") == said

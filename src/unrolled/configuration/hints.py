@@ -190,6 +190,10 @@ def unreadable(override: str) -> str:
     if "/" in name and "." in name.rpartition("/")[2]:
         return f"{override}: only choices have a /: write {name.replace('/', '.')}={value}"
     if value.startswith(("[", "{")):
+        items = value[1:-1].split(",")
+        if re.fullmatch(r"\[[^][{}\"'\\]+\]", value) and all(item.strip() for item in items):
+            quoted = ",".join(f'"{item.strip()}"' for item in items)
+            return f"{override}: this cannot be read; if it is a list of texts, quote them twice: '{name}=[{quoted}]'"
         form = "[1,2]" if value.startswith("[") else "{name: 1}"
         return f"{override}: this cannot be read; lists and groups are written '{name}={form}', in quotes"
     if (function := re.match(r"(\w+)\(.*\)$", value)) and (near := closest(function[1], FUNCTIONS)) is not None:
