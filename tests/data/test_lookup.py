@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.scripts import ROOT
 
 from unrolled.data.generated import SPLITS
 from unrolled.data.lookup.sequences import FORMS, LookupOptions, invent_tables, pairs_of_splits
@@ -99,3 +100,11 @@ def test_a_mistake_is_one_line(option, value, says):
 def test_too_few_different_sequences_are_said():
     with pytest.raises(UserError, match=r"lookup: found only \d+ different sentences"):
         by_split(LookupOptions(**SIZES | {"pairs": 700}, max_tables=1, bits=2))
+
+
+def test_few_lines_have_few_tables_as_no_source_occurs_twice():
+    """The numbers in docs/lookup.md."""
+    lengths = [len(pair.target) - 1 for split, pair in pairs_of_splits(LookupOptions()) if split == "train"]
+    counted = [lengths.count(number) for number in (1, 2, 3, 4)]
+    page = " ".join((ROOT / "docs" / "lookup.md").read_text(encoding="utf-8").split())
+    assert f"{counted[0]}, {counted[1]}, {counted[2]:,} and {counted[3]:,} of the 10,000 training lines" in page

@@ -42,7 +42,8 @@ class LookupOptions:
 
     pairs, validation_pairs, test_pairs: the sizes of the splits. seed: of the tables and the sequences.
     tables: how many there are. bits: of a string. form: "forward", "reversed" or "noisy", see the top of the file.
-    min_tables, max_tables: how many are applied in training and validation, equally often each.
+    min_tables, max_tables: how many are applied in training and validation. Every number is drawn equally often, but no
+    source occurs twice, so that few lines have few tables.
     test_min_tables, test_max_tables: the same for the test set.
     """
 
