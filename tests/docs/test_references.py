@@ -41,3 +41,10 @@ def test_files_that_are_named_exist(page):
         if name.endswith("/X.py"):
             continue  # any file
         assert (ROOT / name).exists() or room.exists(), f"{page.name}: there is no {name}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_shell_reads_the_variables_of_commands(page):
+    """It does not in single quotes: '[$DATA/a.en,$DATA/a.de]' is no pair of files."""
+    for block in CODE.findall(page.read_text(encoding="utf-8")):
+        assert not re.search(r"='[^'\n]*\$[A-Z]", block), f"{page.name}: {block}"
