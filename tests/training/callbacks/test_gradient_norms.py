@@ -7,7 +7,10 @@ from hypothesis import strategies as st
 from support.small_models import SOURCE_WORDS, TARGET_WORDS, build, build_lm, words
 
 from unrolled.data.batch import make_batch
+from unrolled.data.continuous import StreamBatch, StreamLoader
+from unrolled.data.store import TokenStore, write
 from unrolled.errors import UserError
+from unrolled.text.tokens import BOS, EOS
 from unrolled.training.callbacks.gradient_norms import GradientNorms, excerpt, gradient_norms
 
 BATCH = make_batch(None, words([7, 5, 2], TARGET_WORDS), range(3))
@@ -126,6 +129,20 @@ def test_a_row_that_is_alone_is_cut_into_several():
     found = excerpt([text], sentences=9, steps=5)
     assert found.target_in.tolist() == text.target[:, :15].view(3, 5).tolist()
     assert found.target_out.tolist() == text.target[:, 1:16].view(3, 5).tolist()
+
+
+def test_a_continuous_text_is_read_as_in_training(tmp_path):
+    """<s> where a line begins, which was predicted as </s>."""
+    write(tmp_path / "ids", [[5, 6], [7], [8, 9]], vocabulary_size=10)
+    (text,) = StreamLoader(TokenStore.open(tmp_path / "ids"), rows=1, steps=9)
+    pieces = excerpt([text], sentences=9, steps=4)
+    assert pieces.target_in.tolist() == [[BOS, 5, 6, BOS], [7, BOS, 8, 9]]
+    assert pieces.target_out.tolist() == [[5, 6, EOS, 7], [EOS, 8, 9, EOS]]
+    one = StreamBatch(pieces.target_in[1:], pieces.target_out[1:], first=True)
+    model = build_lm("tanh", layers=1)
+    expected = one_by_one(model, one, [range(4)])
+    for n, mean, pairs in gradient_norms(model, one, words=4):
+        assert mean == pytest.approx(sum(expected[n]) / pairs, abs=1e-10)
 
 
 @pytest.mark.parametrize("name", ["sentences", "steps", "words"])

@@ -17,6 +17,7 @@ from lightning.pytorch.callbacks import Callback
 from torch import Tensor, nn
 
 from unrolled.data.batch import Batch
+from unrolled.data.continuous import StreamBatch
 from unrolled.errors import POSITIVE_WHOLE, check
 from unrolled.figures.formats import save_figure
 from unrolled.figures.gradient_curves import FILE, Row, comparison_figure, norms_figure, read_rows, write_rows
@@ -50,7 +51,7 @@ class GradientNorms(Callback):
         self.sentences = sentences
         self.steps = steps
         self.words = words
-        self._batch: Batch | None = None
+        self._batch: Batch | StreamBatch | None = None
 
     def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
         """Measure the initial parameters."""
@@ -83,17 +84,21 @@ class GradientNorms(Callback):
             save_figure(comparison_figure(measured), self.sweep / "gradient-norms.png")
 
 
-def excerpt(batches: Any, *, sentences: int, steps: int) -> Batch:
+def excerpt(batches: Any, *, sentences: int, steps: int) -> Batch | StreamBatch:
     """The first rows of the first batch whose rows have ``steps`` words, or of the longest batch; at most ``steps``.
 
     A single row, such as a continuous text, is cut into several.
     """
     longest: Any = max(batches, key=lambda batch: min(batch.target_in.shape[1], steps))
-    target = torch.cat([longest.target_in[:, :1], longest.target_out], dim=1)
     source = getattr(longest, "source", None)
-    if source is None and len(target) == 1 and target.shape[1] > steps:
-        target = target.unfold(1, steps + 1, steps).flatten(0, 1)  # a piece begins with the previous one's last word
-    target = target[:sentences, : steps + 1]
+    read, predicted = longest.target_in, longest.target_out
+    if source is None and len(read) == 1 and read.shape[1] > steps:
+        # a piece begins with the previous one's last word
+        read, predicted = (words.unfold(1, steps, steps).flatten(0, 1) for words in (read, predicted))
+    read, predicted = read[:sentences, :steps], predicted[:sentences, :steps]
+    if isinstance(longest, StreamBatch):  # it predicts </s> between lines, and reads <s> in its place
+        return StreamBatch(read, predicted, first=True)
+    target = torch.cat([read[:, :1], predicted], dim=1)
     return Batch(
         source=None if source is None else source[:sentences],
         source_lengths=None if source is None else longest.source_lengths[:sentences],
@@ -103,7 +108,7 @@ def excerpt(batches: Any, *, sentences: int, steps: int) -> Batch:
     )
 
 
-def gradient_norms(model: Any, batch: Batch, *, words: int) -> list[Norm]:
+def gradient_norms(model: Any, batch: Batch | StreamBatch, *, words: int) -> list[Norm]:
     """For n = 0, 1, 2 ... the mean of ||dJ_{t+n}/dh_t|| over sentences and t, with autograd on.
 
     J are the losses of ``words`` evenly spread words of each sentence, including the last. Sums are in float64: float32
