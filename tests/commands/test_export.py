@@ -1,6 +1,7 @@
 """export.py as a user runs it; what it writes translates without PyTorch, by examples/translate_onnx.py."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -110,6 +111,30 @@ def test_what_failed_leaves_no_files(trained, tmp_path, monkeypatch):
     done = call_script("export.py", f"run={trained}", "output=parent/files", cwd=tmp_path)
     assert (done.status, "cannot be exported: onnxruntime is 1.0e-01 off" in done.stderr) == (2, True)
     assert not (tmp_path / "parent").exists()
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_what_was_interrupted_at_its_end_can_be_repeated(killed, trained, tmp_path, monkeypatch):
+    def written(model, folder):
+        (folder / onnx_files.STEP).write_text("")
+        return {"kind": "translation"}
+
+    def interrupted(folder, *_):
+        if killed:  # nothing is removed
+            shutil.copytree(folder, tmp_path / "as it was")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(exported_run, "check_installed", lambda: None)
+    monkeypatch.setattr(exported_run, "has_runtime", lambda: False)
+    monkeypatch.setattr(exported_run, "write_graphs", written)
+    with monkeypatch.context() as patch:
+        patch.setattr(exported_run, "describe", interrupted)
+        assert call_script("export.py", f"run={trained}", "output=files", cwd=tmp_path).status == 130
+    assert not (tmp_path / "files").exists()
+    if killed:
+        (tmp_path / "as it was").rename(tmp_path / "files")
+    done = call_script("export.py", f"run={trained}", "output=files", cwd=tmp_path)
+    assert (done.status, done.stdout) == (0, "files\n"), done.stderr
 
 
 def test_mistakes_end_with_one_line(trained, tmp_path, monkeypatch):

@@ -1,13 +1,14 @@
 """A trained model written as ONNX and checked, as export.py does."""
 
 import logging
+import shutil
 from os import PathLike
 from pathlib import Path
 
 from unrolled.configuration.load import load_trained
 from unrolled.configuration.values import resolved
 from unrolled.errors import UserError
-from unrolled.exported.onnx_files import DESCRIPTION, GRAPHS, check_installed, describe, write_graphs
+from unrolled.exported.onnx_files import DESCRIPTION, GRAPHS, STEP, check_installed, describe, write_graphs
 from unrolled.exported.session import has_runtime, largest_difference
 from unrolled.files import path_of, remove_if_empty
 from unrolled.runs.weights import digest
@@ -26,9 +27,10 @@ def exported(run_folder: str | None, output: str | PathLike[str]) -> Path:
     check_installed()
     if (folder / DESCRIPTION).exists():
         raise UserError(f"output={folder}: this folder already holds an exported model; name a new one")
-    for taken in ("config.yaml", "tokenizer"):  # of a run, which this would destroy
-        if (folder / taken).exists():
-            raise UserError(f"output={folder}: this folder holds {taken} already; name a new one")
+    tokenizer, left = folder / "tokenizer", (folder / STEP).exists()  # by an export that was killed
+    for taken in (folder / "config.yaml", *(() if left else (tokenizer,))):  # of a run, which this would destroy
+        if taken.exists():
+            raise UserError(f"output={folder}: this folder holds {taken.name} already; name a new one")
     folder.mkdir(parents=True, exist_ok=True)
     try:
         described = write_graphs(model.eval(), folder)
@@ -42,13 +44,14 @@ def exported(run_folder: str | None, output: str | PathLike[str]) -> Path:
                 raise UserError(f"run={run_folder} cannot be exported: onnxruntime is {difference:.1e} off")
         else:
             log.warning("onnxruntime is not installed, so the files were not checked")
+        save_tokenizers(tokenizer, source, target)
+        chosen = {name: resolved(run)[name] for name in ("choices", "model", "attention")}
+        sha256 = {"weights": digest(model.state_dict()), **fingerprint(source, target)}
+        describe(folder, described, source, target, {"run": chosen, "sha256": sha256})
     except BaseException:  # nobody should use these files
         for name in GRAPHS:
             (folder / name).unlink(missing_ok=True)
+        shutil.rmtree(tokenizer, ignore_errors=True)
         remove_if_empty(folder)
         raise
-    save_tokenizers(folder / "tokenizer", source, target)
-    chosen = {name: resolved(run)[name] for name in ("choices", "model", "attention")}
-    sha256 = {"weights": digest(model.state_dict()), **fingerprint(source, target)}
-    describe(folder, described, source, target, {"run": chosen, "sha256": sha256})
     return folder
