@@ -8,9 +8,18 @@
 # side. PARTS="agreement throughput ..." does only these. DEVICE=cpu SHORT=1 tries the script without a GPU: a few updates of
 # everything.
 set -u -o pipefail
+stop() { echo "on_gpu.sh: $1" >&2 && exit 2; }
+[ $# = 2 ] || stop "name two folders: bash benchmarks/on_gpu.sh DATA OUT"
+for file in {train,val,test_2016_flickr}.{en,de}; do
+  [ -r "$1/$file" ] || stop "$1/$file: there is no such file; name the folder of Multi30k, lowercased and tokenised"
+done
 data=$(realpath "$1") out=$2
 device=${DEVICE:-cuda} short=${SHORT:-} parts="machine ${PARTS:-agreement tests multi resume throughput waits multi30k compiled}"
-mkdir -p "$out"
+if [ "$device" = cuda ]; then
+  python -c 'import torch; raise SystemExit(not torch.cuda.is_available())' \
+    || stop "PyTorch finds no GPU here: DEVICE=cpu SHORT=1 before the same command tries the script without one"
+fi
+mkdir -p "$out" || exit 2
 out=$(realpath "$out")
 cd "$(dirname "$0")/.." || exit 1
 if [ "$device" = cuda ]; then
@@ -57,7 +66,8 @@ resumed() {
 }
 
 # the text is prepared and the tokenizer trained once
-[ -e "$out/cache" ] || trained prepared "${few[@]}" trainer.accelerator=cpu trainer.max_steps=1 >"$out/prepared.log" 2>&1
+[ -e "$out/cache" ] || trained prepared "${few[@]}" trainer.accelerator=cpu trainer.max_steps=1 >"$out/prepared.log" 2>&1 ||
+  stop "the text cannot be prepared: $(tail -1 "$out/prepared.log")"
 part machine python -c 'import torch; print(torch.__version__, torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU")'
 part agreement python benchmarks/agreement.py --device "$device" ${short:+--size 16 --attention bahdanau gru_att} &
 part tests python -m pytest -q -n 2 tests/models/test_fast_graphs.py tests/training/callbacks/test_divergence.py &
@@ -82,12 +92,14 @@ throughput 32 "$usual"
 part compiled python benchmarks/fast_or_compiled.py --device "$device" --attention bahdanau --size 320 --precision bf16 \
   --way fast "without graphs" plain compiled
 
+failed=
 {
   echo "# On $(cat "$out/machine.log")"
   echo
   compgen -G "$out/throughput-*.json" >/dev/null && python benchmarks/one_table.py "$out"/throughput-*.json
   for name in agreement tests multi resume throughput-{32,64,256} waits multi30k compiled; do
     [ -e "$out/$name.log" ] || continue
+    [ -e "$out/$name.done" ] || failed+=" $name"
     echo
     echo "## $name ($(cat "$out/$name.done" 2>/dev/null || echo "not to its end, or failed: see $name.err; 0") s)"
     echo
@@ -101,3 +113,4 @@ part compiled python benchmarks/fast_or_compiled.py --device "$device" --attenti
   done
 } >"$out/report.md"
 cat "$out/report.md"
+[ -z "$failed" ] || { echo "on_gpu.sh: not to their end:$failed; the same command tries them again" >&2 && exit 1; }

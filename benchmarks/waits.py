@@ -43,9 +43,11 @@ class Observer:
         """Seconds, in all steps."""
         self._profile = profile(activities=[ProfilerActivity.CUDA])
         self._began = 0.0
+        self._last = 0
 
     def step(self, number: int) -> None:
         """Step ``number`` has ended."""
+        self._last = number
         cuda = torch.cuda.is_available()
         if number == WATCHED.start and cuda:
             warnings.showwarning = self._warned  # type: ignore[assignment]
@@ -83,6 +85,8 @@ class Observer:
 
     def report(self) -> str:
         """As the module's docstring says."""
+        if self._last < PROFILED.stop:
+            return f"waits in no step: it ended after {self._last} of {PROFILED.stop}; give trainer.max_steps more"
         lines = [f"waits in {len(WATCHED)} steps: {sum(self.places.values())}"]
         lines += [f"  {count} x {place}" for place, count in self.places.most_common()]
         ordered = sorted(((sum(every), len(every), name) for name, every in self.by_kernel.items()), reverse=True)
