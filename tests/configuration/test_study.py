@@ -145,6 +145,25 @@ def test_it_goes_on_with_the_trial_that_was_running_and_suggests_what_it_would_h
     assert len(study.launched) == 7
 
 
+@pytest.mark.parametrize("stored", [0, 1])
+def test_a_trial_whose_values_were_not_all_stored_gets_those_it_would_have_had(stored, undisturbed, tmp_path):
+    suggest, counted = optuna.trial.Trial._suggest, []
+
+    def until_killed(trial, *of_one):
+        counted.append(trial)
+        if len(counted) > stored:
+            raise Ended
+        return suggest(trial, *of_one)
+
+    study = Study(tmp_path / "study", rate)
+    study.sweep(*SPACE, trials=1)
+    with patch.object(optuna.trial.Trial, "_suggest", until_killed), pytest.raises(Ended):
+        study.sweep(*SPACE)
+    assert [len(params) for *_, params in study.trials()] == [len(SPACE), stored]
+    study.sweep(*SPACE)
+    assert study.trials() == undisturbed
+
+
 def test_a_study_that_another_command_is_at_is_refused(tmp_path):
     study, second = Study(tmp_path / "study", rate), Study(tmp_path / "study", rate)
 

@@ -95,13 +95,22 @@ def sweep(
             chosen = {name: trial._suggest(name, distribution) for name, distribution in space.items()}
             return tuple(f"{name}={value}" for name, value in (fixed | chosen).items())
 
-        def ask() -> Any:
+        def ask(interrupted: Any = None) -> Any:
+            """A new trial, or one that was interrupted, perhaps before all its values were stored."""
             # a seed for each trial: an interrupted study suggests what it would have suggested
-            study.sampler = sampler(seed=sampler.keywords["seed"] + len(study.trials))
-            return study.ask()
+            number = len(study.trials) if interrupted is None else interrupted.number
+            study.sampler = sampler(seed=sampler.keywords["seed"] + number)
+            if interrupted is None:
+                return study.ask(space)
+            trial = optuna.trial.Trial(study, interrupted._trial_id)
+            for name, distribution in space.items():
+                if name in interrupted.params and not distribution.single():  # drawn again for the next one's sake
+                    study.sampler.sample_independent(study, interrupted, name, distribution)
+                trial._suggest(name, distribution)
+            return trial
 
-        running = [trial._trial_id for trial in study.trials if trial.state == optuna.trial.TrialState.RUNNING]
-        trials = [optuna.trial.Trial(study, identity) for identity in running]  # interrupted ones are resumed
+        running = [trial for trial in study.trials if trial.state == optuna.trial.TrialState.RUNNING]
+        trials = [ask(interrupted) for interrupted in running]
         while trials or len(study.trials) < n_trials:
             while len(trials) < n_jobs and len(study.trials) < n_trials:
                 trials.append(ask())
