@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from unrolled.metrics.line_scores import Bleu
-from unrolled.metrics.seed_significance import difference, quantile, score_difference, two_sided
+from unrolled.metrics.seed_significance import cochran, difference, quantile, score_difference, two_sided
 
 
 @pytest.mark.parametrize(
@@ -48,6 +48,7 @@ def test_where_nothing_varies_nothing_is_known_of_other_seeds():
 @pytest.mark.parametrize(
     ("runs", "effects"),
     [
+        (2, {"seeds": 0.2, "of_system": 0.6, "own": 0.5}),
         (3, {"seeds": 0.2, "of_system": 0.0, "own": 1.0}),
         (3, {"seeds": 0.05, "of_system": 0.5, "own": 1.0}),
         (3, {"seeds": 0.0, "of_system": 0.0, "own": 0.5}),
@@ -59,6 +60,13 @@ def test_where_there_is_no_difference_one_in_twenty_seems_to_be_one(runs, effect
     found = [experiment(rng, runs, 100, **effects) for _ in range(1000)]
     assert sum(one.p < 0.05 for one in found) / 1000 == pytest.approx(0.05, abs=0.01)
     assert [one.p < 0.05 for one in found] == [not one.lower <= 0 <= one.upper for one in found]
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
+@pytest.mark.parametrize(("of_runs", "of_lines"), [(2, 500), (3, 1), (2, 2)])
+def test_cochran_s_critical_value_is_a_mean(share, of_runs, of_lines):
+    mean = share * quantile(0.975, of_runs) + (1 - share) * quantile(0.975, of_lines)
+    assert quantile(0.975, cochran(share, of_runs, of_lines)) == pytest.approx(mean, rel=1e-6)
 
 
 def test_the_difference_that_can_be_detected_is_detected_four_times_in_five():

@@ -18,6 +18,7 @@ from unrolled.metrics.line_scores import LineScore
 
 Scores = npt.NDArray[np.float64]
 LEVEL, POWER = 0.05, 0.8
+ENOUGH = 4  # degrees of freedom of the runs for Satterthwaite's approximation
 
 
 class SystemDifference(NamedTuple):
@@ -66,7 +67,9 @@ def difference(
 
     s^2 the variance between runs, pooled, with R + R' - 2 degrees of freedom; V_sentences that of the difference over
     resampled sentences; V_both the part that both of these contain, a run's own response to the sentences. V has the
-    degrees of freedom of Satterthwaite (1946), and the difference over the root of V is taken as Student's t.
+    degrees of freedom of Satterthwaite (1946), and the difference over the root of V is taken as Student's t. Where one
+    system has two runs and the other no more than three, an s^2 that is small by chance would often be trusted too
+    much: there the degrees of freedom are those of Cochran's weighted critical value, see `cochran`.
     """
     ours, theirs = len(system), len(baseline)
     if min(ours, theirs) < 2:
@@ -83,7 +86,11 @@ def difference(
     variance = of_runs + of_systems
     if variance == 0:  # of all-or-nothing scores, for instance: nothing is known of other seeds
         return None
-    freedom = variance**2 / (of_runs**2 / degrees + of_systems**2 / max(1, sentences - 1))
+    of_lines = max(1, sentences - 1)
+    if degrees < ENOUGH:
+        freedom = cochran(of_runs / variance, degrees, of_lines)
+    else:
+        freedom = variance**2 / (of_runs**2 / degrees + of_systems**2 / of_lines)
     error = math.sqrt(variance)
     reach = quantile(1 - LEVEL / 2, freedom)
     return SystemDifference(
@@ -93,6 +100,20 @@ def difference(
         p=two_sided(mean / error, freedom),
         detectable=(reach + quantile(POWER, freedom)) * error,
     )
+
+
+def cochran(share: float, of_runs: int, of_lines: int) -> float:
+    """The degrees of freedom whose critical value of t is the mean of those of both parts of the variance.
+
+    Cochran & Cox (1950): each part counts by its share of the variance, ``share`` for the runs.
+    """
+    parts = [quantile(1 - LEVEL / 2, freedom) for freedom in (of_runs, of_lines)]
+    reach = share * parts[0] + (1 - share) * parts[1]
+    fewest, most = sorted((float(of_runs), min(float(of_lines), NORMAL)))
+    for _ in range(60):  # the critical value falls as the degrees rise
+        middle = math.sqrt(fewest * most)
+        fewest, most = (middle, most) if quantile(1 - LEVEL / 2, middle) > reach else (fewest, middle)
+    return most
 
 
 NORMAL = 1e6  # degrees of freedom, above which the distribution is as good as normal
