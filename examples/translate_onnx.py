@@ -14,6 +14,8 @@ from pathlib import Path
 import numpy as np
 import onnxruntime
 
+BEAM = re.compile("[1-9][0-9]*")
+
 
 class Translator:
     """The files in ``folder``."""
@@ -77,12 +79,16 @@ class Translator:
 def main():
     """Standard input, line by line, to standard output."""
     beams = sys.argv[2:]
-    if len(sys.argv) < 2 or len(beams) > 1 or sys.argv[1].startswith("-") or not all(map(str.isdigit, beams)):
+    if len(sys.argv) < 2 or len(beams) > 1 or sys.argv[1].startswith("-") or not all(map(BEAM.fullmatch, beams)):
         sys.exit(__doc__)
     translator = Translator(Path(sys.argv[1]))
     beam = int(beams[0]) if beams else 5
-    for line in sys.stdin:
-        print(translator.translate(line, beam), flush=True)
+    sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")  # without the mark that some files begin with
+    try:
+        for line in sys.stdin:
+            print(translator.translate(line, beam), flush=True)
+    except UnicodeDecodeError as error:
+        sys.exit(f"standard input is not UTF-8: {error}")
 
 
 if __name__ == "__main__":

@@ -31,7 +31,7 @@ def exported(trained, tmp_path_factory):
 def test_onnxruntime_and_numpy_translate_the_same(exported, trained, beam):
     source = corpus(trained.parent, "test", "source").read_text(encoding="utf-8")
     words = source.split()
-    source += "never-seen\n\n" + " ".join(words[:20]) + "\n"
+    source = "\ufeff" + source + "never-seen\n\n" + " ".join(words[:20]) + "\n"
     source += "<s> {0} </s> {1} <pad>\n{0}\u3000{1} {2}\n{0}\u00a0{1} {2}\n{0}\f{1}\t{2}\n".format(*words)
     search = ["search=greedy"] if beam == 1 else ["search.beam_size=5"]
     expected = call_script("translate.py", f"run={trained}", "device=cpu", *search, cwd=exported, text=source)
@@ -70,7 +70,7 @@ def test_a_language_model_has_a_step_and_says_how_it_starts(exported, language_m
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [([], "python examples/translate_onnx.py DIR"), (["nowhere"], "no model.json"), (["files", "x"], "DIR [BEAM]")],
+    [([], "python examples/translate_onnx.py DIR"), (["nowhere"], "no model.json"), (["files", "0"], "DIR [BEAM]")],
 )
 def test_the_example_says_what_it_needs(exported, arguments, said):
     program = [sys.executable, str(ROOT / "examples" / "translate_onnx.py"), *arguments]
@@ -78,6 +78,13 @@ def test_the_example_says_what_it_needs(exported, arguments, said):
     assert done.returncode == 1
     assert said in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_the_example_refuses_text_that_is_not_utf8(exported):
+    program = [sys.executable, str(ROOT / "examples" / "translate_onnx.py"), "files"]
+    done = subprocess.run(program, input=b"caf\xe9\n", cwd=exported, capture_output=True, check=False)
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert done.stderr.startswith(b"standard input is not UTF-8: ")
 
 
 def test_a_folder_with_an_exported_model_is_left_alone(exported, trained):
