@@ -19,6 +19,14 @@ def test_a_run_that_learns_nothing_says_so_and_compare_marks_it(tmp_path, caplog
     assert "has learnt nothing: its lowest" in (tmp_path / "runs/comparison/comparison.md").read_text(encoding="utf-8")
 
 
+def test_a_run_that_ends_before_its_first_validation_says_so_too(tmp_path, caplog):
+    assert call_script("train.py", *QUICK, "trainer.max_steps=1", "hydra.run.dir=run", cwd=tmp_path).status == 0
+    found = results(tmp_path / "run")
+    assert found["left_unigram_level"] is False
+    assert found["val/loss"] > found["val/unigram_loss"] > 2
+    assert len([record for record in caplog.records if "unigram level" in record.getMessage()]) == 1
+
+
 def test_a_run_that_learns_says_nothing(tmp_path, caplog):
     more = ["optimizer.lr=2e-2", "trainer.max_epochs=4", "hydra.run.dir=runs/run"]
     assert call_script("train.py", *QUICK, *more, cwd=tmp_path).status == 0

@@ -94,6 +94,7 @@ def run(
         _warn_of_updates_without_validation(trainer)
         results |= _training_facts(module, trainer)
         results |= _test(module, data, trainer, folder)
+        results |= _unigram_facts(trainer)  # the test validates a training that ended before its first validation
         results["parameters"] = _parameters(module)  # the best checkpoint may have fewer n-grams than the last
         log_parameters(trainer.loggers, results["parameters"])
         if trainer.is_global_zero and results.get("left_unigram_level") is False:
@@ -229,7 +230,6 @@ def _parameters(module: Objective) -> int:
 
 
 def _training_facts(module: Objective, trainer: lightning.Trainer) -> dict[str, Any]:
-    levels = [callback.facts() for callback in trainer.callbacks if isinstance(callback, UnigramLevel)]  # type: ignore[attr-defined]
     (speed,) = [callback for callback in trainer.callbacks if isinstance(callback, Speed)]  # type: ignore[attr-defined]
     return {
         "parameters": _parameters(module),  # known only after counting n-grams
@@ -238,8 +238,13 @@ def _training_facts(module: Objective, trainer: lightning.Trainer) -> dict[str, 
         "train/target_tokens_per_second": speed.tokens_per_second(module, trainer.world_size),
         "train/seconds": speed.seconds,
         "train/cpu_seconds": speed.cpu_seconds if trainer.strategy.root_device.type == "cpu" else None,
-        **(levels[0] if levels else {}),
+        **_unigram_facts(trainer),
     }
+
+
+def _unigram_facts(trainer: lightning.Trainer) -> dict[str, Any]:
+    levels = [callback.facts() for callback in trainer.callbacks if isinstance(callback, UnigramLevel)]  # type: ignore[attr-defined]
+    return levels[0] if levels else {}
 
 
 def _last_figures(trainer: lightning.Trainer) -> dict[str, float]:
