@@ -14,6 +14,7 @@ from support.small_models import (
     T,
     build,
     build_lm,
+    fed,
     words,
 )
 
@@ -94,29 +95,30 @@ def test_every_decoder_can_be_traced(name, attention, cell):
             assert all(d is None or not d.any() for d in earlier)
 
 
-def test_derivatives_of_a_decoder_are_those_of_finite_differences():
-    """Of the last word's loss with respect to an LSTM decoder's (s, c), which only later steps may see."""
-    model = build("bahdanau", "gru_att", "lstm")
+@pytest.mark.parametrize("changes", [{}, {"decoder": fed("lstm")}], ids=["", "input feeding"])
+def test_derivatives_of_a_decoder_are_those_of_finite_differences(changes):
+    """Of the last word's loss by an LSTM decoder's (s, c), or (s, c, h~), which only later steps may see."""
+    model = build("bahdanau", "gru_att", "lstm", **changes)
     trace = model.trace(BATCH)
     found = torch.autograd.grad(trace.log_probs[:, 2].sum(), trace.states[1])
 
-    def last(s, c):
+    def last(*recurrent):
         state = model.start(BATCH)
         for t in range(3):
             log_probs, state = model.step(BATCH.target_in[:, t], state)
             if t == 1:
                 prepared, _, memory = state
-                state = (prepared, (s, c), memory)
+                state = (prepared, recurrent, memory)
         return log_probs.gather(1, BATCH.target_out[:, 2:3]).sum()
 
     with torch.no_grad():
-        s, c = (part.detach().clone() for part in trace.states[1])
-        for part, gradient in zip((s, c), found, strict=True):
+        recurrent = tuple(part.detach().clone() for part in trace.states[1])
+        for part, gradient in zip(recurrent, found, strict=True):
             for place in [(0, 0), (1, D - 1)]:
                 at, ends = part[place].item(), []
                 for change in (1e-5, -1e-5):
                     part[place] = at + change
-                    ends.append(last(s, c).item())
+                    ends.append(last(*recurrent).item())
                 part[place] = at
                 assert (ends[0] - ends[1]) / 2e-5 == pytest.approx(gradient[place].item(), abs=1e-8)
 

@@ -2,7 +2,8 @@
 
 Letters: B batch, T steps, I input size, H state size. The fast unroll exposes only its outputs; this is the plain loop
 over ``step``. The tensors of a state are separate coordinates: the derivative with respect to an LSTM's c_t excludes
-the effect of c_t on h_t within the same step, as h_t has its own derivative.
+the effect of c_t on h_t within the same step, as h_t has its own derivative; so does that with respect to a decoder's
+s_t the effect on h~_t of input feeding.
 """
 
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -64,10 +65,10 @@ class Tracer:
         return [tuple(tensor for state in step for tensor in state) for step in layers]
 
 
-def apart(state: Any, output: Tensor) -> Any:
+def apart(state: Any, output: Tensor | None = None) -> Any:
     """``state``, with each tensor except ``output`` replaced by a new node of the graph with the same value.
 
-    ``output`` is kept, as the rest of its step, such as the readout, already uses that tensor.
+    ``output`` is kept, if the rest of its step, such as the readout, already uses that tensor.
     """
     if isinstance(state, PerSentence):
         return state

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from unrolled.errors import UserError
 from unrolled.models.attention import Attention
-from unrolled.models.decoder import Decoder
+from unrolled.models.decoder import Decoder, Features
 from unrolled.models.encoder import BidirectionalGRU, Encoder
 from unrolled.models.initialise import initialise
 from unrolled.models.known_alignment import given_contexts
@@ -101,11 +101,14 @@ class Translator(nn.Module):
         """``step``, and the attention weights ``(N, S)``."""
         for_decoder, for_readout = self.of_words(tokens)
         features, weights, state = self.decoder.advance(for_decoder, state)
+        return self._log_probs(features, for_readout), weights, state
+
+    def _log_probs(self, features: Features, for_readout: Tensor) -> Tensor:
         logits = self.readout.output(self.readout.join(features, for_readout))
         logits = logits.float() if logits.dtype.itemsize < 4 else logits
         if torch.is_grad_enabled():
-            return torch.log_softmax(logits, dim=-1), weights, state
-        return torch.log_softmax(logits, dim=-1, out=logits), weights, state
+            return torch.log_softmax(logits, dim=-1)
+        return torch.log_softmax(logits, dim=-1, out=logits)
 
     def of_words(self, tokens: Tensor) -> tuple[Tensor, Tensor]:
         """What decoder and readout compute from the previous words ``(N,)`` alone: their ``project``."""
@@ -118,9 +121,16 @@ class Translator(nn.Module):
             state = self.start(batch)
         states, log_probs_of_words = [], []
         for word, following in zip(batch.target_in.unbind(1), batch.target_out.unbind(1), strict=True):
-            log_probs, state = self.step(word, state)
-            state = apart(state, self.decoder.recurrent(state)[0])
+            for_decoder, for_readout = self.of_words(word)
+            (output, context), _, state = self.decoder.advance(for_decoder, state)
+            s = self.decoder.recurrent(state)[0]
+            if output is s:  # of this step, then the readout looks at its new node
+                state = apart(state)
+                output = self.decoder.recurrent(state)[0]
+            else:
+                state = apart(state, s)
             states.append(self.decoder.recurrent(state))
+            log_probs = self._log_probs((output, context), for_readout)
             log_probs_of_words.append(log_probs.gather(1, following.unsqueeze(1)))
         return Trace(states, torch.cat(log_probs_of_words, dim=1))
 
