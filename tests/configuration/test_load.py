@@ -104,6 +104,16 @@ def test_a_mixture_is_one_model_and_without_weights_each_stands_for_itself():
     assert mixed.tokenizer.sha256 == single[0].tokenizer.sha256
 
 
+def test_sizes_that_no_training_accepts_are_refused_before_the_model_is_built(tmp_path):
+    run = tmp_path / "run"
+    shutil.copytree(TRANSLATOR, run)
+    written = OmegaConf.load(run / "config.yaml")
+    written.model.encoder_layers = 10**6  # building so many would take minutes, and all memory
+    OmegaConf.save(written, run / "config.yaml")
+    with pytest.raises(UserError, match=r"run/config.yaml: model.encoder_layers=1000000: give a whole number from 1"):
+        load_translator(config(str(run)))
+
+
 def test_a_missing_run_is_named(tmp_path):
     for load in (load_translator, load_language_model):
         with pytest.raises(UserError, match=r"run=\.\.\. is missing"):

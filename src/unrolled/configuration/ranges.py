@@ -401,6 +401,9 @@ OF_A_SWEEP: dict[str, Allowed] = {
 }
 """What Hydra's own sweeper and the launcher joblib are given; -1: as many jobs as there are CPUs."""
 
+OF_A_MODEL = ("model.", "attention.")
+"""What a model that is loaded is built from: with any numbers, building it might never end."""
+
 ABSENT = object()
 
 
@@ -413,13 +416,18 @@ def check_options(config: DictConfig, command: str) -> None:
     _check(config, options)
 
 
+def check_model(config: DictConfig, where: str) -> None:
+    """UserError, naming ``where`` it is from, for an invalid number or switch of the model or the attention."""
+    _check(config, {path: allowed for path, allowed in OPTIONS.items() if path.startswith(OF_A_MODEL)}, f"{where}: ")
+
+
 def check_sweep(config: DictConfig) -> None:
     """UserError for an invalid number of jobs at once in the ``config`` of a sweep."""
     _check(config, OF_A_SWEEP)
 
 
-def _check(config: DictConfig, options: dict[str, Allowed]) -> None:
+def _check(config: DictConfig, options: dict[str, Allowed], prefix: str = "") -> None:
     for path, allowed in options.items():
         value = OmegaConf.select(config, path, default=ABSENT)
         if value is not ABSENT:
-            check(path, value, allowed)
+            check(prefix + path, value, allowed)
