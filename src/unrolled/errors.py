@@ -35,6 +35,14 @@ def no_space(problem: BaseException) -> OSError | None:
     return None
 
 
+def was_interrupted(problem: BaseException) -> bool:
+    """Whether Ctrl-C is the cause of ``problem``, which a library raised instead."""
+    cause: BaseException | None = problem
+    while cause is not None and not isinstance(cause, KeyboardInterrupt):
+        cause = cause.__cause__ or cause.__context__
+    return cause is not None
+
+
 def called(command: str) -> str:
     """``command`` as this process was called: train.py from the scripts of a clone, else unrolled train."""
     program = Path(sys.argv[0] if sys.argv else "")

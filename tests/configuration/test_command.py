@@ -71,6 +71,22 @@ def test_an_interruption_is_130(ended):
     assert ended(fails(KeyboardInterrupt()))[0] == 130
 
 
+@pytest.mark.parametrize("raised", [UnboundLocalError("old"), UserError("no such option")])
+def test_an_interruption_that_a_library_made_another_error_of_is_130(raised, ended):
+    def task(config):
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise raised
+
+    assert ended(task) == (130, "")
+
+
+def test_an_interruption_while_a_command_prepares_is_130(ended, monkeypatch):
+    monkeypatch.setattr("unrolled.configuration.command.keep_freed_memory", lambda: fails(KeyboardInterrupt)(None))
+    assert ended(lambda config: None) == (130, "")
+
+
 def test_a_full_disk_is_1(ended):
     status, said = ended(fails(OSError(28, "No space left on device", "run/last.ckpt")))
     assert (status, said.count("\n")) == (1, 1)

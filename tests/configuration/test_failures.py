@@ -59,7 +59,11 @@ def test_a_single_run_ends_with_its_own_error(problem, monkeypatch):
         Jobs().value_of(fails(problem))
 
 
-@pytest.mark.parametrize("problem", [KILLED, FULL, KeyboardInterrupt()])
+INTERRUPTED = ValueError("a library's, about Ctrl-C")
+INTERRUPTED.__cause__ = KeyboardInterrupt()
+
+
+@pytest.mark.parametrize("problem", [KILLED, FULL, KeyboardInterrupt(), INTERRUPTED])
 def test_what_later_jobs_cannot_escape_ends_the_sweep(problem, after_a_good_job):
     with pytest.raises(type(problem)):
         after_a_good_job.value_of(fails(problem))

@@ -28,7 +28,7 @@ from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
 from unrolled.configuration.sweep import Sweep
 from unrolled.configuration.trial import this_trial
-from unrolled.errors import UserError
+from unrolled.errors import UserError, was_interrupted
 from unrolled.files import remove_if_empty
 from unrolled.training.preemption import Preempted
 from unrolled.training.process_memory import keep_freed_memory
@@ -90,10 +90,10 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                 raise
 
         def main() -> None:
-            begin_here()
-            failures.current[:] = [failures.Jobs()]
-            _prepare_process()
             with status():
+                begin_here()
+                failures.current[:] = [failures.Jobs()]
+                _prepare_process()
                 doc = sys.modules[task.__module__].__doc__ or ""
                 if HELP & {*sys.argv[1:]}:
                     from unrolled.configuration.help import answered  # which nothing else needs
@@ -170,7 +170,9 @@ def status() -> Iterator[None]:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
     except Exception as problem:
-        line, full = users_mistake(problem), full_disk(problem)
+        if (full := full_disk(problem)) is None and was_interrupted(problem):
+            sys.exit(130)
+        line = users_mistake(problem)
         if line is None and full is None:
             raise
         if line is not None and not is_first():

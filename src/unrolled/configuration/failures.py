@@ -13,6 +13,7 @@ from hydra.core.utils import JobReturn, JobStatus
 
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.sweep import in_sweep
+from unrolled.errors import was_interrupted
 from unrolled.training.ranks import started_from_outside
 
 log = logging.getLogger(__name__)
@@ -101,7 +102,9 @@ def _ends_a_sweep(problem: BaseException, *, first: bool) -> bool:
         return True
     if isinstance(problem, SystemExit):
         return problem.code not in OF_A_JOB or (first and problem.code == MISTAKE)
-    return full_disk(problem) is not None or (first and users_mistake(problem) is not None)
+    if full_disk(problem) is not None or was_interrupted(problem):
+        return True
+    return first and users_mistake(problem) is not None
 
 
 def _report(problem: BaseException, job: str) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from unrolled.errors import UserError
+from unrolled.errors import UserError, was_interrupted
 from unrolled.exported.graphs import Start, dynamic_axes, example, graphs
 from unrolled.files import appearing, write_text
 from unrolled.text.tokenizer import Tokenizer, WordTokenizer
@@ -94,7 +94,7 @@ def _write(
                 verbose=False,
             )
         except torch.onnx.OnnxExporterError as problem:
-            if _was_interrupted(problem):
+            if was_interrupted(problem):
                 raise KeyboardInterrupt from problem
             plain = COLOURS.sub("", str(problem))
             first = next((line.strip() for line in plain.splitlines() if line.strip()), "")
@@ -109,12 +109,6 @@ def _write(
             )
     with appearing(path) as partial:
         program.save(partial)
-
-
-def _was_interrupted(problem: BaseException | None) -> bool:
-    while problem is not None and not isinstance(problem, KeyboardInterrupt):
-        problem = problem.__cause__ or problem.__context__
-    return problem is not None
 
 
 def describe(
