@@ -9,7 +9,7 @@ from omegaconf import DictConfig, OmegaConf
 from torch import nn
 
 from unrolled.configuration.build import build_model, build_search, build_tokenizer, has_shortlist
-from unrolled.configuration.ranges import check_model
+from unrolled.configuration.ranges import check_sizes
 from unrolled.configuration.slots import instantiate
 from unrolled.configuration.values import CONFIG, read_config, resolved, run_folders
 from unrolled.errors import UserError, check_choice
@@ -144,7 +144,7 @@ def _load(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tok
     folder = Path(str(run))
     source_tokenizer, target_tokenizer = tokenizers_of(config, folder)
     source_vocabulary = None if source_tokenizer is None else source_tokenizer.size
-    check_model(config, str(folder / CONFIG))
+    check_sizes(config, str(folder / CONFIG))
     with reading(folder / CONFIG):
         model = build_model(config, source_vocabulary=source_vocabulary, target_vocabulary=target_tokenizer.size)
     load_weights(model, folder, fingerprint(source_tokenizer, target_tokenizer))

@@ -416,7 +416,7 @@ def check_options(config: DictConfig, command: str) -> None:
     _check(config, options)
 
 
-def check_model(config: DictConfig, where: str) -> None:
+def check_sizes(config: DictConfig, where: str) -> None:
     """UserError, naming ``where`` it is from, for an invalid number or switch of the model or the attention."""
     _check(config, {path: allowed for path, allowed in OPTIONS.items() if path.startswith(OF_A_MODEL)}, f"{where}: ")
 
