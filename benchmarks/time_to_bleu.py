@@ -238,7 +238,10 @@ def train(contestant: Contestant, folder: Path, seconds: float) -> Iterator[dict
     """A line for each validation as it ends, then one with the test."""
     with (folder / "log").open("w") as log:
         start = time.monotonic()
-        process = subprocess.Popen(contestant.command, env=environment(), stdout=log, stderr=log)
+        try:
+            process = subprocess.Popen(contestant.command, env=environment(), stdout=log, stderr=log)
+        except OSError as problem:
+            sys.exit(f"--{contestant.name} {contestant.command[0]}: {problem.strerror}")
     ended, running = 0, True
     try:
         while running:

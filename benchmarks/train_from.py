@@ -20,7 +20,10 @@ from unrolled.models import translator
 
 
 def main() -> None:
-    recipe = RECIPES[sys.argv.pop(1)]
+    name = sys.argv.pop(1) if len(sys.argv) > 1 else ""
+    if name not in RECIPES:
+        sys.exit(f"train_from.py {name!r}: name a recipe first: {', '.join(RECIPES)}")
+    recipe = RECIPES[name]
     build = translator.translator
 
     def begin(**options: Any) -> Any:

@@ -67,6 +67,13 @@ def test_ours_leaves_a_curve_and_a_test(tmp_path, monkeypatch, capsys):
         time_to_bleu.main()
 
 
+def test_a_python_that_is_not_there_is_one_line(tmp_path):
+    fake = Fake(tmp_path, "")
+    fake.command = ["/nowhere/python"]
+    with pytest.raises(SystemExit, match=r"^--fake /nowhere/python: No such file or directory$"):
+        trained(fake, tmp_path)
+
+
 def test_validations_have_the_seconds_of_their_process_and_its_children(tmp_path):
     child = "import time\nwhile time.process_time() < 0.5: pass"
     code = "log.write_text('1'); import subprocess, sys, time; time.sleep(1)\n"
