@@ -1,6 +1,7 @@
 """Known alignments, as a user gives them to train.py: what they change, and what is refused."""
 
 import csv
+import shutil
 
 import pytest
 from hypothesis import given
@@ -27,6 +28,8 @@ def text(tmp_path):
 
 
 def train(folder, *more, status=0):
+    """Whatever was trained there before."""
+    shutil.rmtree(folder / "run", ignore_errors=True)
     done = call_script("train.py", *TINY_MODEL, *STEP, *more, cwd=folder)
     assert done.status == status, done.stderr
     return done

@@ -9,7 +9,7 @@ import matplotlib.image
 import pytest
 import torch
 from safetensors.torch import load_file
-from support.scripts import TINY, TINY_MODEL, call_script, results
+from support.scripts import TINY, TINY_MODEL, call_script, results, train
 from support.small_models import TARGET_WORDS, build_lm, words
 from support.wandb_files import read
 from torch.utils.data import DataLoader
@@ -119,8 +119,8 @@ def test_the_regulariser_makes_omega_smaller(tmp_path):
     for weight in (1e-9, 30):
         more = ["logger=csv", "model.cell=gru", "model.layers=2", f"objective.gradient_regularization={weight}"]
         more += ["model.orthogonal=false", "optimizer.lr=0.01", "trainer.log_every_n_steps=1"]
-        assert call_script("train.py", *TINY_LM, *SHORT, *more, cwd=tmp_path).status == 0
-        with (tmp_path / "run" / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        run = train(tmp_path, *TINY_LM, *SHORT, *more, folder=f"weight{weight}")
+        with (run / "metrics.csv").open(encoding="utf-8", newline="") as file:
             omegas.append([float(row["train/omega"]) for row in csv.DictReader(file) if row["train/omega"]])
     without, regularized = omegas
     assert regularized[0] == pytest.approx(without[0], rel=1e-5)

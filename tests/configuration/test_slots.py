@@ -281,7 +281,8 @@ def test_no_command_runs_what_a_run_folder_names(command, place, here):
 @pytest.mark.slow
 def test_without_the_guard_it_would_run(here):
     spoil(here / "RUN", "model.embedding_size", spawned(here))
-    with patch("unrolled.configuration.values.check_slots"), suppress(Exception):  # of what the call returned
+    guards = [patch("unrolled.configuration.values.check_slots"), patch("unrolled.configuration.load.check_sizes")]
+    with guards[0], guards[1], suppress(Exception):  # of what the call returned
         call("translate.py", here)
     assert (here / MARK).exists()
 
