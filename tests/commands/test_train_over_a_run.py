@@ -1,12 +1,14 @@
 """A new training in the folder of a run that failed replaces it; one that may be of use stays as it was."""
 
 import json
+import os
 import shutil
 
 import pytest
 from support.run_contents import NO_PAGES
-from support.scripts import SHORT, TINY, TINY_MODEL, call_script, results
+from support.scripts import SHORT, TINY, TINY_MODEL, call_script, fork_script, results
 
+from unrolled.runs.lock import locked
 from unrolled.training.callbacks.beginning import Beginning
 
 MODEL = [*TINY_MODEL, *NO_PAGES, "model=cgru", "trainer.max_epochs=1", "logger=csv"]
@@ -63,6 +65,16 @@ def test_a_run_that_may_be_of_use_is_not_replaced(how, instead, finished, tmp_pa
     assert f"{finished} has a run in it{f' ({how})' if how else ''}, which a new training would replace" in done.stderr
     assert instead in done.stderr
     assert contents(finished) == before
+
+
+def test_while_another_process_trains_there_nobody_is_told_to_remove_the_run(finished, tmp_path):
+    ended(finished, "interrupted")
+    with locked(finished):
+        options = [*OPTIONS, f"hydra.run.dir={finished}"]
+        assert fork_script("train.py", *options, cwd=tmp_path, log=tmp_path / "log") == 2
+    said = (tmp_path / "log").read_text(encoding="utf-8")
+    assert f"process {os.getpid()}" in said
+    assert "remove that run" not in said
 
 
 def test_nor_is_what_another_command_has_made(finished, tmp_path):

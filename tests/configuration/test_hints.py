@@ -120,7 +120,7 @@ def test_a_value_that_cannot_be_read_is_to_be_quoted():
 def test_the_texts_of_a_list_that_cannot_be_read_are_to_be_quoted():
     quoted = """'data.train=["my data=x/a.en","my data=x/a.de"]'"""
     read = "data.train=[my data=x/a.en, my data=x/a.de]"
-    assert unreadable(read) == f"{read}: this cannot be read; if it is a list of texts, quote them twice: {quoted}"
+    assert unreadable(read) == f"{read}: this cannot be read; if it is a list of texts, quote each text too: {quoted}"
     for damaged in ("[1,2", "[a=b,,c]", "[[a=b],c]", '["a=b",c=d]', "{lm: a=b}", "[]]"):
         assert "lists and groups are written 'x=" in unreadable(f"x={damaged}"), damaged
 

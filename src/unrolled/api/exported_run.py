@@ -27,8 +27,8 @@ def exported(run_folder: str | None, output: str | PathLike[str]) -> Path:
     check_installed()
     if (folder / DESCRIPTION).exists():
         raise UserError(f"output={folder}: this folder already holds an exported model; name a new one")
-    tokenizer, left = folder / "tokenizer", (folder / STEP).exists()  # by an export that was killed
-    for taken in (folder / "config.yaml", *(() if left else (tokenizer,))):  # of a run, which this would destroy
+    tokenizer, killed = folder / "tokenizer", (folder / STEP).exists()  # an export that was killed has left both
+    for taken in (folder / "config.yaml", *(() if killed else (tokenizer,))):  # of a run, which this would destroy
         if taken.exists():
             raise UserError(f"output={folder}: this folder holds {taken.name} already; name a new one")
     folder.mkdir(parents=True, exist_ok=True)

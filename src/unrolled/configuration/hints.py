@@ -193,7 +193,9 @@ def unreadable(override: str) -> str:
         items = value[1:-1].split(",")
         if re.fullmatch(r"\[[^][{}\"'\\]+\]", value) and all(item.strip() for item in items):
             quoted = ",".join(f'"{item.strip()}"' for item in items)
-            return f"{override}: this cannot be read; if it is a list of texts, quote them twice: '{name}=[{quoted}]'"
+            return (
+                f"{override}: this cannot be read; if it is a list of texts, quote each text too: '{name}=[{quoted}]'"
+            )
         form = "[1,2]" if value.startswith("[") else "{name: 1}"
         return f"{override}: this cannot be read; lists and groups are written '{name}={form}', in quotes"
     if (function := re.match(r"(\w+)\(.*\)$", value)) and (near := closest(function[1], FUNCTIONS)) is not None:

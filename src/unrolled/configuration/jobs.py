@@ -23,7 +23,6 @@ from unrolled.runs.results import read_results
 from unrolled.runs.resume import (
     NEXT,
     check_checkpoint,
-    check_replaceable,
     check_resumable,
     finish_beginning,
     moved,
@@ -66,7 +65,6 @@ def this_job(config: DictConfig) -> Job:
         return _reproduced(config)
     folder = Path(config.run_folder)
     if not in_sweep():
-        check_replaceable(folder)
         return Job(config, resume=False)
     check_wait(config)
     if HydraConfig.get().sweep.dir != config.sweep.dir:
@@ -125,7 +123,6 @@ def _reproduced(config: DictConfig) -> Job:
         raise UserError(f"reproduce={config.reproduce}: this run did not complete, so there is nothing to compare with")
     if os.path.realpath(config.run_folder) == os.path.realpath(original):
         raise UserError(f"reproduce={config.reproduce}: it would be trained over itself: give another hydra.run.dir")
-    check_replaceable(Path(config.run_folder))
     again = at_home(run, Path(config.run_folder), config.cache)
     where_it_is = at_home(run, original, config.cache)
     for name in READ:  # what the original's folder holds, the new one does not

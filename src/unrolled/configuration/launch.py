@@ -22,7 +22,7 @@ from unrolled.errors import UserError
 from unrolled.runs.lock import locked, locked_with_parent
 from unrolled.runs.reproduction import compared
 from unrolled.runs.results import read_results, show_results
-from unrolled.runs.resume import begun, last_checkpoint
+from unrolled.runs.resume import begun, check_replaceable, last_checkpoint
 from unrolled.training.process_memory import OUT_OF_MEMORY, free_memory, is_out_of_memory
 from unrolled.training.ranks import is_first, processes, run_ranks, started_from_outside
 
@@ -78,7 +78,9 @@ def carry_out(train: Train, config: DictConfig) -> Ended:
     folder = Path(config.run_folder)
     if results is not None:
         return Ended(config, results, already=True)
-    with _lock_of(folder):
+    with _lock_of(folder):  # refused while another process trains there
+        if not (resume or in_sweep() or is_child()):
+            check_replaceable(folder)
         results = _with_enough_memory(train, config, folder, resume=resume)
     return Ended(config, results, original=original)
 
