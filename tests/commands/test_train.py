@@ -201,6 +201,19 @@ def test_training_stops_early_and_the_best_checkpoint_is_tested(tmp_path):
     assert shown(evaluated.stdout, "loss") == pytest.approx(min(losses), rel=1e-3)
 
 
+def test_while_bleu_is_chance_the_best_checkpoint_has_the_lowest_loss(tmp_path):
+    train(tmp_path, *QUICK, "trainer.max_epochs=4", "optimizer.lr=3e-4")
+    with (tmp_path / "run" / "metrics.csv").open(encoding="utf-8", newline="") as file:
+        validations = [row for row in csv.DictReader(file) if row["val/bleu"]]
+    losses, bleu = ([float(row[name]) for row in validations] for name in ("val/loss", "val/bleu"))
+    assert max(bleu) < 1
+    assert bleu[-1] < max(bleu) or bleu[-1] == bleu[0], "by BLEU the last validation would be the best one too"
+    assert losses == sorted(losses, reverse=True)
+    best = torch.load(tmp_path / "run" / "checkpoints" / "best.ckpt", map_location="cpu", weights_only=True)
+    assert best["global_step"] == results(tmp_path / "run")["steps"]
+    assert results(tmp_path / "run")["val/loss"] == pytest.approx(losses[-1])
+
+
 @pytest.mark.parametrize("algorithm", ["norm", "value"])
 def test_gradients_are_clipped(algorithm, tmp_path):
     """Steps of SGD with lr 1 and gradients clipped to almost nothing leave the loss where it was."""
