@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from lightning.pytorch.callbacks import ProgressBar
+from lightning.pytorch.trainer.states import TrainerFn
 
 from unrolled.training.callbacks import progress as module
 from unrolled.training.callbacks.progress import ProgressLine, progress
@@ -25,6 +26,7 @@ def clock(monkeypatch):
 def trainer(**changes):
     state = {"is_global_zero": True, "current_epoch": 1, "num_training_batches": 9, "global_step": 11, "world_size": 2}
     state |= {"callbacks": [], "estimated_stepping_batches": math.inf}
+    state["state"] = SimpleNamespace(fn=TrainerFn.FITTING)
     return SimpleNamespace(**state | {"callback_metrics": {}} | changes)
 
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from lightning.pytorch.trainer.states import TrainerFn
 
 from unrolled.training.callbacks import progress_bar as module
 from unrolled.training.callbacks.progress_bar import ERASE, LineAndTable, one_line
@@ -20,6 +21,7 @@ def trainer(**changes):
     state = {"is_global_zero": True, "current_epoch": 1, "max_epochs": 6, "num_training_batches": 8, "global_step": 12}
     state |= {"world_size": 1, "callbacks": [], "estimated_stepping_batches": 48, "sanity_checking": False}
     state |= {"callback_metrics": {}, "checkpoint_callback": None}
+    state["state"] = SimpleNamespace(fn=TrainerFn.FITTING)
     return SimpleNamespace(**state | changes)
 
 

@@ -12,6 +12,7 @@ from unrolled.inference.attended_pairs import attend
 from unrolled.inspection import record
 from unrolled.inspection.page import PAGE, Shown, write_page
 from unrolled.training.callbacks.samples import samples
+from unrolled.training.epoch_number import epoch_number
 from unrolled.training.loggers.media import log_page
 from unrolled.training.translation import Translation
 
@@ -58,7 +59,7 @@ class AttentionRecord(Callback):
             "run": self.name,
             "split": split,
             "step": trainer.global_step,
-            "epoch": trainer.current_epoch + 1 if split == "val" else None,
+            "epoch": epoch_number(trainer) if split == "val" else None,
             "metrics": {
                 name.removeprefix(f"{split}/"): value
                 for name, value in figures.items()

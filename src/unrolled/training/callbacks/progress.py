@@ -10,6 +10,7 @@ import lightning
 from lightning.pytorch.callbacks import Callback
 
 from unrolled.training.callbacks.progress_bar import LineAndTable
+from unrolled.training.epoch_number import epoch_number
 from unrolled.training.time_left import TimeLeft, duration
 
 log = logging.getLogger(__name__)
@@ -52,7 +53,7 @@ class ProgressLine(Callback):
         left = self._left.seconds(trainer)
         log.info(
             "epoch %d, batch %d of %s, step %d: train/loss %.3f, %.0f target tokens/s%s",
-            trainer.current_epoch + 1,
+            epoch_number(trainer),
             batch_idx + 1,
             trainer.num_training_batches,
             trainer.global_step,
@@ -68,5 +69,5 @@ class ProgressLine(Callback):
             figures = [
                 f"{name} {float(value):.3f}" for name, value in trainer.callback_metrics.items() if name[:4] == "val/"
             ]
-            log.info("epoch %d, step %d: %s", trainer.current_epoch + 1, trainer.global_step, ", ".join(figures))
+            log.info("epoch %d, step %d: %s", epoch_number(trainer), trainer.global_step, ", ".join(figures))
         self._last_time = None

@@ -11,6 +11,7 @@ from typing import Any, TextIO
 import lightning
 from lightning.pytorch.callbacks import ProgressBar
 
+from unrolled.training.epoch_number import epoch_number
 from unrolled.training.time_left import TimeLeft, duration
 
 COLUMNS = (  # heading, figure, width, digits, factor
@@ -204,7 +205,7 @@ def one_line(parts: tuple[str, ...], share: float, *, width: int, full: str = "â
 def epoch(trainer: lightning.Trainer) -> str:
     """Which epoch this is, and of how many."""
     of = trainer.max_epochs
-    return f"epoch {trainer.current_epoch + 1}" + (f"/{of}" if of is not None and of > 0 else "")
+    return f"epoch {epoch_number(trainer)}" + (f"/{of}" if of is not None and of > 0 else "")
 
 
 def heading(figures: Mapping[str, float]) -> str:
@@ -220,7 +221,7 @@ def row(trainer: lightning.Trainer, figures: Mapping[str, float], seconds: float
         for _, figure, width, digits, factor in COLUMNS
         if figure in figures
     ]
-    start = [f"{trainer.current_epoch + 1:5}", f"{trainer.global_step:7}", f"{duration(seconds):>7}"]
+    start = [f"{epoch_number(trainer):5}", f"{trainer.global_step:7}", f"{duration(seconds):>7}"]
     return "  ".join([*start, *cells]) + (" *" if _is_best(trainer, figures) else "")
 
 
