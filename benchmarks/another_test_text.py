@@ -18,6 +18,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
+from paths import existing, holding
+
 import unrolled
 from unrolled.configuration.build import text_of
 from unrolled.configuration.values import read_config, to_yaml
@@ -29,9 +31,15 @@ OF_TRAINING_ONLY = ("checkpoints", "figures", "translations", "attention.*")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--test", nargs=2, required=True, type=Path, metavar=("SOURCE", "TARGET"))
+    parser.add_argument("--test", nargs=2, required=True, type=existing, metavar=("SOURCE", "TARGET"))
     parser.add_argument("--output", required=True, type=Path, help="the folder of the copies")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders of data=parallel_text")
+    parser.add_argument(
+        "runs",
+        nargs="+",
+        type=holding("config.yaml", "weights.safetensors"),
+        metavar="RUN",
+        help="run folders of data=parallel_text",
+    )
     chosen = parser.parse_args()
     chosen.output.mkdir(parents=True, exist_ok=True)
     for run in chosen.runs:

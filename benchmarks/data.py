@@ -18,6 +18,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
+from paths import MULTI30K
+
 from unrolled.data import store
 from unrolled.data.corpus import ParallelText
 from unrolled.data.encode import encode
@@ -36,11 +38,11 @@ def seconds(work: Callable[[], object]) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-root", required=True)
+    parser.add_argument("--data-root", required=True, type=MULTI30K)
     parser.add_argument("--cache", default=str(ROOT / "outputs/cache"))
     parser.add_argument("--lines", type=int, default=1_000_000)
     chosen = parser.parse_args()
-    data = module(Path(chosen.data_root), chosen.cache)
+    data = module(chosen.data_root, chosen.cache)
     for line in data.notices:
         print(line)
     print(f"a batch of 64 sentences is made in {1000 * batch_seconds(data):.2f} ms (median)")

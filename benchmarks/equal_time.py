@@ -36,6 +36,8 @@ def main() -> None:
         data.prepare_data()
         data.setup()
         batches = list(data.train_dataloader())[: BATCHES + WARM_UP]
+        if len(batches) < WARM_UP + 2:
+            sys.exit(f"equal_time.py: the text has only {len(batches)} batches; give at least {WARM_UP + 2}")
         modules = {name: build_module(config, data).train() for name, config in configs.items()}
         steps = {name: bare_epoch(module) for name, module in modules.items()}
         seconds = [{name: step([batch]) for name, step in steps.items()} for batch in batches][WARM_UP:]

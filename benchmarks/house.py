@@ -20,6 +20,7 @@ from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
+from paths import existing
 from startup import compare
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,7 +69,7 @@ def show_suite() -> None:
 def main() -> None:
     """As the module's docstring says."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--against", type=Path, help="the source tree to compare with")
+    parser.add_argument("--against", type=existing, help="the source tree to compare with")
     parser.add_argument("--rounds", type=int, default=3, help="processes for each command and tree")
     parser.add_argument("--suite", action="store_true", help="measure the tests")
     options = parser.parse_args()

@@ -9,8 +9,8 @@ share of right test translations is shown, in percent, also by the number of act
 
 import argparse
 from itertools import groupby
-from pathlib import Path
 
+from paths import TRANSLATIONS, holding
 from scan_halves import by_length, lines
 
 TIMES = {"twice": 2, "thrice": 3}
@@ -18,8 +18,15 @@ TIMES = {"twice": 2, "thrice": 3}
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, type=Path, help="test.in, commands, and test.out, their actions")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders of experiment=nacs")
+    parser.add_argument(
+        "--data",
+        required=True,
+        type=holding("test.in", "test.out"),
+        help="test.in, commands, and test.out, their actions",
+    )
+    parser.add_argument(
+        "runs", nargs="+", type=holding(TRANSLATIONS), metavar="RUN", help="run folders of experiment=nacs"
+    )
     chosen = parser.parse_args()
     commands, actions = lines(chosen.data / "test.in"), lines(chosen.data / "test.out")
     assert [carried_out(command) for command in commands] == actions, "these are not SCAN's commands and actions"
@@ -27,7 +34,7 @@ def main() -> None:
     print("| run | as the reference | same actions | " + " | ".join(map(str, sorted({*lengths}))) + " |")
     print("|---" * (3 + len({*lengths})) + "|")
     for run in chosen.runs:
-        written = lines(run / "translations" / "test.txt")
+        written = lines(run / TRANSLATIONS)
         same = sum(one == other for one, other in zip(written, commands, strict=True))
         right = [carried_out(command) == line for command, line in zip(written, actions, strict=True)]
         of_lengths = by_length(lengths, right)

@@ -6,10 +6,10 @@ nn.GRU: its GFLOP/s, as wide as our decoder. The last columns: the plain loop's 
 without CUDA graphs.
 """
 
+import argparse
 import json
-import sys
-from pathlib import Path
 
+from paths import existing
 from report import row
 
 HEAD = [
@@ -48,8 +48,11 @@ def lines(report: dict) -> list[str]:
 
 def main() -> None:
     """As the module's docstring says."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("files", nargs="*", type=existing, metavar="FILE", help="outputs of train_throughput.py")
+    chosen = parser.parse_args()
     print(row(HEAD) + "\n" + row(["---"] * 3 + ["---:"] * 7))
-    for path in map(Path, sys.argv[1:]):
+    for path in chosen.files:
         print("\n".join(lines(json.loads(path.read_text(encoding="utf-8")))))
 
 

@@ -15,13 +15,15 @@ import tempfile
 import time
 from pathlib import Path
 
+from paths import MULTI30K
+
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE, SENTENCES, BATCHES = 20, 64, 12
 
 
 def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-root", required=True, type=Path)
+    parser.add_argument("--data-root", required=True, type=MULTI30K)
     parser.add_argument("--cache", default=str(ROOT / "outputs/cache"))
     parser.add_argument("--pairs", nargs="+", type=int, default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--lengths", nargs="+", type=int, default=[10, 20, 40, 80])

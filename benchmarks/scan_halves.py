@@ -14,11 +14,17 @@ import re
 from collections import Counter
 from pathlib import Path
 
+from paths import TRANSLATIONS, holding
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True, type=Path, help="{train,test}.in and test.out")
-    parser.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="run folders of experiment=scan_length")
+    parser.add_argument(
+        "--data", required=True, type=holding("train.in", "test.in", "test.out"), help="{train,test}.in and test.out"
+    )
+    parser.add_argument(
+        "runs", nargs="+", type=holding(TRANSLATIONS), metavar="RUN", help="run folders of experiment=scan_length"
+    )
     chosen = parser.parse_args()
     known = {half for line in lines(chosen.data / "train.in") for half in halves(line)}
     made_of_known = [set(halves(line)) <= known for line in lines(chosen.data / "test.in")]
@@ -27,7 +33,7 @@ def main() -> None:
     print("| run | halves known | others | stop early | " + " | ".join(map(str, sorted({*lengths}))) + " |")
     print("|---" + "|---:" * (3 + len({*lengths})) + "|")
     for run in chosen.runs:
-        written = lines(run / "translations" / "test.txt")
+        written = lines(run / TRANSLATIONS)
         pairs = list(zip(made_of_known, written, references, strict=True))
         early = sum(reference.startswith(hypothesis) for _, hypothesis, reference in pairs if hypothesis != reference)
         of_lengths = by_length(lengths, [hypothesis == reference for _, hypothesis, reference in pairs])

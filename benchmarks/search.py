@@ -16,16 +16,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from paths import MULTI30K, existing
+
 ROOT = Path(__file__).resolve().parents[1]
 LENGTH, TURNS = 40, 3
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-root", required=True, type=Path)
+    parser.add_argument("--data-root", required=True, type=MULTI30K)
     parser.add_argument("--cache", default=str(ROOT / "outputs/cache"))
     parser.add_argument("--joeynmt", metavar="PYTHON")
-    parser.add_argument("--run")
+    parser.add_argument("--run", type=existing)
     parser.add_argument("--sentences", type=int, default=256)
     parser.add_argument("--beams", nargs="+", type=int, default=[1, 2, 5, 10])
     parser.add_argument("--batches", nargs="*", type=int, default=[1, 16, 64, 256])

@@ -26,6 +26,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 import torch
+from paths import MULTI30K, existing
 
 from unrolled.data.loader import encode_source
 from unrolled.models.attention import add
@@ -65,9 +66,9 @@ WITHOUT = {
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-root", required=True, type=Path)
+    parser.add_argument("--data-root", required=True, type=MULTI30K)
     parser.add_argument("--cache", default=str(ROOT / "outputs/cache"))
-    parser.add_argument("--run")
+    parser.add_argument("--run", type=existing)
     parser.add_argument("--attention", default="bahdanau")
     parser.add_argument("--sentences", type=int, default=64)
     parser.add_argument("--words", type=int)

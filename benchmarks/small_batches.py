@@ -19,6 +19,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 import unrolled.training.lean_lightning  # noqa: F401, I001  # before all that imports Lightning
 import torch
 from lightning.pytorch.callbacks import Callback
+from paths import existing
 
 from unrolled.configuration.build import build_data, build_module, build_trainer
 from unrolled.configuration.composition import composed
@@ -71,7 +72,7 @@ def search_cost(search, model, batches):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-root", required=True)
+    parser.add_argument("--data-root", required=True, type=existing)
     parser.add_argument("--language", default="ady")
     parser.add_argument("--epochs", type=int, default=7)
     parser.add_argument("options", nargs="*", help="of train.py, such as model.decoder_size=128")

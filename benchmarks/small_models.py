@@ -20,6 +20,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+from paths import existing
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 BLOCK = 25
@@ -27,18 +29,20 @@ BLOCK = 25
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", required=True)
+    parser.add_argument("--data", required=True, type=existing)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--batch", type=int, nargs="+", default=[32, 256], help="sentences")
     parser.add_argument("--size", type=int, nargs="+", default=[128, 64], help="of embeddings; half the decoder's")
     parser.add_argument("options", nargs="*", help="of train.py")
     chosen = parser.parse_args()
+    if chosen.steps < 2 * BLOCK:
+        parser.error(f"argument --steps: give at least {2 * BLOCK}: the first {BLOCK} are not counted")
     import torch
 
     torch.set_num_threads(int(os.environ.get("OMP_NUM_THREADS", "1")))
     print("| size | sentences | way | CPU ms a step | to bare |\n| ---: | ---: | --- | ---: | ---: |")
     for size, batch in itertools.product(chosen.size, chosen.batch):
-        times = measured(str(Path(chosen.data).resolve()), size, batch, chosen.steps, chosen.options)
+        times = measured(str(chosen.data.resolve()), size, batch, chosen.steps, chosen.options)
         for way, milliseconds in times.items():
             print(f"| {size} | {batch} | {way} | {milliseconds:.2f} | {milliseconds / times['bare']:.2f} |", flush=True)
 

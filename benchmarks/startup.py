@@ -22,6 +22,8 @@ import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from paths import existing
+
 ROOT = Path(__file__).resolve().parents[1]
 TIMES = 5
 
@@ -177,7 +179,7 @@ def main() -> None:
         return
     if sys.argv[1:2] == ["--against"]:
         parser = argparse.ArgumentParser()
-        parser.add_argument("--against", type=Path, required=True)
+        parser.add_argument("--against", type=existing, required=True)
         parser.add_argument("--rounds", type=int, default=5)
         parser.add_argument("--commands", nargs="+", choices=COMMANDS, default=[*COMMANDS])
         chosen = parser.parse_args()

@@ -27,6 +27,8 @@ from typing import Any, NamedTuple, Protocol
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
+from paths import existing
+
 from unrolled.metrics.translation_scores import translation_scores
 
 OURS = ("experiment=multi30k_quick", "model=cgru", "attention=bahdanau", "attention.size=128", "hardware=cpu")
@@ -353,7 +355,7 @@ def run(given: argparse.Namespace) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="the folder of the text")
+    parser.add_argument("--data", type=existing, help="the folder of the text")
     parser.add_argument("--folder", type=Path, required=True, help="of the runs and their curves")
     parser.add_argument("--seconds", type=float, help="of the clock, for each contestant")
     parser.add_argument("--only", nargs="+", choices=("unrolled", "joeynmt"), default=["unrolled", "joeynmt"])

@@ -27,6 +27,7 @@ import torch
 from hydra import compose, initialize_config_dir
 from hydra.utils import instantiate
 from initialisations import RECIPES
+from paths import existing
 from torch import nn
 
 from unrolled.configuration.build import build_data, build_model
@@ -313,7 +314,7 @@ def read(path: Path) -> list[dict[str, Any]]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="the folder of the five corpora; without it nothing is trained")
+    parser.add_argument("--data", type=existing, help="the folder of the five corpora; without it nothing is trained")
     parser.add_argument("--output", type=Path, required=True, help="a line of JSON a cell")
     parser.add_argument("--only", nargs="+", help="axes")
     parser.add_argument("--cells", nargs="+", help="names of cells on these axes")

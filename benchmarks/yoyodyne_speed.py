@@ -23,6 +23,7 @@ from typing import NamedTuple
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "src"))
 
 import torch
+from paths import existing
 from torch.nn.utils import clip_grad_norm_
 
 from unrolled.configuration.build import build_data, build_module
@@ -136,7 +137,7 @@ def epoch(losses, module, optimizer):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data-root", required=True)
+    parser.add_argument("--data-root", required=True, type=existing)
     parser.add_argument("--language", default="ady")
     parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--seconds", type=float)

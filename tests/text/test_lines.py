@@ -61,6 +61,11 @@ def test_a_nul_byte_names_file_and_line(tmp_path):
     assert "NUL" in message
 
 
+def test_gzip_without_its_ending_is_named():
+    with pytest.raises(UserError, match=r"standard input: this is compressed by gzip; uncompress it \(zcat\)"):
+        list(decode_lines(io.BytesIO(gzip.compress(b"a b\n")), "standard input"))
+
+
 def test_an_empty_file_is_a_mistake(tmp_path):
     assert "empty" in bad(tmp_path, b"")
     assert "empty" in bad(tmp_path, gzip.compress(b""), "bad.gz")

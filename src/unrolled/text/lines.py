@@ -15,17 +15,21 @@ from pathlib import Path
 from unrolled.errors import UserError, counted
 
 BOM = b"\xef\xbb\xbf"
+GZIP = b"\x1f\x8b"
+"""How every gzip file begins; in UTF-8 no text does."""
 
 
 def decode_lines(stream: Iterable[bytes], name: str) -> Iterator[str]:
     """The lines of a binary stream as text, without line end (LF or CR LF) and without a BOM on the first line.
 
-    ``name`` is the stream's name in messages. UserError with file and line: invalid UTF-8, a NUL byte.
+    ``name`` is the stream's name in messages. UserError with file and line: invalid UTF-8, a NUL byte, gzip.
     """
     for number, raw in enumerate(stream, start=1):
         raw = raw.removesuffix(b"\n").removesuffix(b"\r")
         if number == 1:
             raw = raw.removeprefix(BOM)
+            if raw.startswith(GZIP):
+                raise UserError(f"{name}: this is compressed by gzip; uncompress it (zcat)")
         if b"\0" in raw:
             raise UserError(f"{name}:{number}: there is a NUL byte; this is not a text file, or it is damaged")
         try:
