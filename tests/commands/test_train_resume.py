@@ -17,6 +17,7 @@ from support.scripts import ROOT, SHORT, TINY, TINY_MODEL, call_script, fork_scr
 
 from unrolled.configuration.composition import composed
 from unrolled.runs.reproduction import differences
+from unrolled.training.callbacks.speed import Speed
 
 BASE = ["attention=gru_att", *TINY, *TINY_MODEL, "trainer.max_epochs=2", "trainer.log_every_n_steps=2", "logger=csv"]
 BASE += [*SHORT, "search.max_length_extra=3", "validation_search.max_length_extra=3"]
@@ -283,6 +284,22 @@ def test_a_run_is_reproduced_bit_by_bit(whole, tmp_path):
     done = call_script("train.py", f"reproduce={run}", "hydra.run.dir=again", cwd=tmp_path)
     assert (done.status, done.stdout.splitlines()[-1].split()[:2]) == (0, ["reproduction", "identical:"])
     assert_same(tmp_path / "again", run)
+
+
+def test_a_reproduction_that_was_killed_is_compared_when_it_is_resumed(whole, tmp_path, monkeypatch):
+    def dies(self, trainer, *arguments):
+        if trainer.global_step == 7:
+            raise Killed
+        ended(self, trainer, *arguments)
+
+    ended = Speed.on_train_batch_end
+    run = whole("epochs")
+    monkeypatch.setattr(Speed, "on_train_batch_end", dies)
+    with pytest.raises(Killed):
+        call_script("train.py", f"reproduce={run}", "hydra.run.dir=again", cwd=tmp_path)
+    monkeypatch.undo()
+    resumed = call_script("train.py", "resume=again", cwd=tmp_path)
+    assert (resumed.status, resumed.stdout.splitlines()[-1].split()[:2]) == (0, ["reproduction", "identical:"])
 
 
 def test_data_in_the_folder_of_the_run_is_read_there_again(tmp_path):

@@ -256,8 +256,18 @@ def test_alignment_error_rates_by_different_links_are_not_compared():
         assert comparison.best(AER) == []
         assert comparison.best(BLEU) == [comparison.groups[1]]
         assert notices(comparison) == [
-            "AER, %: none is the best, as test.source or test.target or test.alignment differ or are not known"
+            "AER, %: none is the best, as test.source or test.target or test.alignment or data.alignment_base differ"
+            " or are not known"
         ]
+
+
+def test_alignment_error_rates_by_links_that_are_numbered_differently_are_not_compared():
+    links = {"sha256": TEXTS | {"test.alignment": "a" * 64}}
+    runs = [
+        run("ab"[base], bleu=1.0, results={"test/aer": 0.3 - base / 10}, **{"data.alignment_base": base}, **links)
+        for base in (0, 1)
+    ]
+    assert compare(runs).best(AER) == []
 
 
 def test_the_baseline_is_named_by_a_run_or_by_options(tmp_path, monkeypatch):

@@ -96,6 +96,14 @@ def test_text_is_kept_whatever_it_is(tmp_path):
     assert len((tmp_path / record.FILE).read_bytes().splitlines()) == 1
 
 
+def test_a_figure_that_is_no_number_is_null_for_the_page(tmp_path):
+    made = json.dumps(snapshot(1) | {"metrics": {"bleu": math.nan, "loss": math.inf, "aer": 0.5}})
+    (tmp_path / record.FILE).write_text(made + "\n", encoding="utf-8")
+    (found,) = record.read(tmp_path)
+    assert found["metrics"] == {"bleu": None, "loss": None, "aer": 0.5}
+    json.dumps(found, allow_nan=False)
+
+
 @pytest.mark.parametrize("cut", [1, 2, 30])
 def test_a_torn_last_line_is_left_out_and_written_over(tmp_path, cut):
     record.add(tmp_path, snapshot(1))

@@ -38,7 +38,7 @@ class Measure(NamedTuple):
 
 
 TEST = ("test.source", "test.target")
-LINKS = "test.alignment"
+LINKS = ("test.alignment", "data.alignment_base")
 """Known only of data with a file of word links."""
 MEASURES = (
     Measure("test/bleu", "BLEU", 1, (*TEST, "bleu_signature")),
@@ -47,7 +47,7 @@ MEASURES = (
     Measure("test/word_error_rate", "WER, %", -1, (*TEST, "data.symbols")),
     Measure("test/symbol_error_rate", "SER, %", -1, (*TEST, "data.symbols")),
     Measure("test/perplexity", "perplexity", -1, ("test.target", "tokenizer.target")),
-    Measure("test/aer", "AER, %", -1, (*TEST, LINKS), scale=100),
+    Measure("test/aer", "AER, %", -1, (*TEST, *LINKS), scale=100),
     Measure("parameters", "parameters", 0, decimals=0),
     Measure("train/target_tokens_per_second", "tokens/s", 1, decimals=0),
     Measure("peak_memory_mib", "memory, MiB", -1, decimals=0),
@@ -136,7 +136,7 @@ def alike(runs: Sequence[Run], measure: Measure) -> bool:
     Runs of which none has a file of word links are alike in these.
     """
     facts = {name: {run.fact(name) for run in runs} for name in measure.alike}
-    return all(len(values) == 1 and (name == LINKS or None not in values) for name, values in facts.items())
+    return all(len(values) == 1 and (name in LINKS or None not in values) for name, values in facts.items())
 
 
 def compare(runs: Sequence[Run], baseline: str | Mapping[str, Any] | None = None) -> Comparison:

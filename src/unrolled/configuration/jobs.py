@@ -128,6 +128,7 @@ def _reproduced(config: DictConfig) -> Job:
     for name in READ:  # what the original's folder holds, the new one does not
         if name in run:
             again[name] = where_it_is[name]
+    again.reproduce = str(original)  # for resume=
     return Job(again, resume=False, original=original)
 
 
@@ -156,7 +157,14 @@ def _resumed(config: DictConfig) -> Job:
         check_checkpoint(folder)
     if in_sweep():
         remove_if_empty(Path(HydraConfig.get().runtime.output_dir))  # which Hydra has made for a new run
-    return Job(at_home(run, folder, config.cache), resume=True, results=read_results(folder) if finished else None)
+    results = read_results(folder) if finished else None
+    return Job(at_home(run, folder, config.cache), resume=True, results=results, original=_original(run, given))
+
+
+def _original(run: DictConfig, longer: Mapping[str, Any]) -> Path | None:
+    """What ``run`` repeats, for comparison; None if it repeats nothing, is trained ``longer``, or that run is gone."""
+    original = None if longer else run.get("reproduce")
+    return Path(original) if original is not None and status(Path(original)) == "completed" else None
 
 
 def _check_longer(given: Mapping[str, Any], folder: Path) -> None:

@@ -79,7 +79,7 @@ def read(folder: Path) -> list[dict[str, Any]]:
     snapshots = []
     for number, line in enumerate(lines, start=1):
         try:
-            snapshot: dict[str, Any] = json.loads(line)
+            snapshot: dict[str, Any] = json.loads(line, parse_constant=lambda _: None)  # NaN, which no page reads
             _check(snapshot)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise UserError(f"{path}:{number}: this line is not a snapshot of attention; delete it") from None

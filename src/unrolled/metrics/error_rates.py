@@ -41,7 +41,7 @@ def symbols_of(line: str, kind: str) -> list[str]:
     """The symbols of a line in NFC; ``kind`` is one of `SYMBOLS`."""
     check_choice("data.symbols", kind, SYMBOLS)
     line = unicodedata.normalize("NFC", line)
-    return split_words(line) if kind == "word" else cut(line.strip(), unit="grapheme", normalization="nfc")
+    return split_words(line) if kind == "word" else cut(line.strip(" \t\r\f\v"), unit="grapheme", normalization="nfc")
 
 
 def edit_distance(one: Sequence[str], other: Sequence[str]) -> int:
