@@ -49,11 +49,7 @@ def test_rates_are_sums_divided_once():
 def test_symbols_are_phones_or_letters_with_their_marks():
     assert symbols_of("t͡ʃ  aː\tb", "word") == ["t͡ʃ", "aː", "b"]
     assert symbols_of(" né e ", "grapheme") == ["n", "é", " ", "e"]
-    assert symbols_of("\u00a0a\u2003", "grapheme") == [
-        "\u00a0",
-        "a",
-        "\u2003",
-    ]  # only ASCII white space is around a line
+    assert symbols_of(" \u00a0a\u2003", "grapheme") == ["\u00a0", "a", "\u2003"]
     with pytest.raises(UserError, match=r"data\.symbols=phone"):
         symbols_of("a", "phone")
 
