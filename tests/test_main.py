@@ -74,6 +74,7 @@ def test_a_mistake_of_the_module_says_how_it_was_called(monkeypatch, capsys):
             "unrolled rescore: nbest=FILE is missing: name a list that unrolled translate nbest=10 wrote\n",
         ),
         (["trian"], "unrolled: trian: there is no such command; did you mean train?\n"),
+        (["version"], "unrolled: version: there is no such command; did you mean --version?\n"),
         (["translate.py"], "unrolled: translate.py: there is no such command; did you mean translate?\n"),
         (
             ["translate", "beam=3"],

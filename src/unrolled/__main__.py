@@ -36,7 +36,8 @@ def main() -> None:
         elif not command or "=" in command or command.startswith("-"):
             raise UserError(f"{command or 'nothing given'}: name a command first, as in: unrolled train model=cgru")
         else:
-            raise UserError(f"{command}: there is no such command{nearest(command.removesuffix('.py'), known)}")
+            near = nearest(command.removesuffix(".py"), [*known, "--help", "--version"])
+            raise UserError(f"{command}: there is no such command{near}")
 
 
 def run(command: str) -> None:

@@ -16,7 +16,7 @@ from torch import nn
 
 from unrolled.errors import UserError
 from unrolled.files import clean
-from unrolled.runs.weights import average, choose, ranked, read_kept, save_tensors
+from unrolled.runs.weights import average, choose, ranked, read_kept, read_weights, save_tensors
 from unrolled.training.callbacks.kept_weights import KeepWeights
 
 
@@ -66,6 +66,14 @@ def test_the_mean_is_exact_and_keeps_the_dtype(tmp_path):
     mean = average([tmp_path / f"{number}.safetensors" for number in range(3)])
     assert torch.equal(mean["w"], (torch.stack(values).double().mean(dim=0)).float())
     assert mean["b"].dtype == torch.bfloat16
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read every file")
+def test_a_file_that_may_not_be_read_is_not_called_missing(tmp_path):
+    save_tensors({"a": torch.zeros(1)}, tmp_path / "w.safetensors")
+    (tmp_path / "w.safetensors").chmod(0)
+    with pytest.raises(UserError, match=r"w\.safetensors: cannot be read \(Permission denied\)"):
+        read_weights(tmp_path / "w.safetensors")
 
 
 def test_too_few_are_refused_with_their_number(tmp_path):

@@ -91,6 +91,7 @@ def read_weights(path: Path) -> dict[str, Tensor]:
     if not path.exists():
         raise UserError(f"{path}: there is no such file; restore the run's own file")
     with reading(path):
+        path.open("rb").close()  # safetensors calls a file that may not be read one that is not there
         facts = read_facts(path)
         weights: dict[str, Tensor] = load_file(path)
         if any(weight.isnan().any() for weight in weights.values()):
