@@ -81,14 +81,14 @@ def test_larger_batches_take_larger_steps(positions, batches, rate):
     [
         ([], ["max", "max", "max"]),
         (["callbacks=small"], ["max", "max", "max"]),
-        (["objective.monitor=val/perplexity"], ["max", "max", "min"]),
-        (["objective.monitor=val/mine", "objective.mode=min"], ["max", "max", "min"]),
+        (["objective.monitor=val/perplexity"], ["max", "max", "max"]),
+        (["objective.monitor=val/mine", "objective.mode=min"], ["max", "max", "max"]),
         (["callbacks.early_stopping.monitor=val/loss"], ["min", "max", "max"]),
         (
             ["callbacks.checkpoint.monitor=val/loss", "callbacks.kept.monitor=val/ter"],
             ["max", "min", "min"],
         ),
-        (["model=rnn_lm"], ["max", "max", "min"]),
+        (["model=rnn_lm"], ["max", "max", "max"]),
     ],
 )
 def test_every_callback_has_the_mode_of_its_figure(options, modes):
