@@ -87,7 +87,7 @@ def load_language_model(config: DictConfig) -> TrainedLanguageModel:
         model=model.to(device),
         tokenizer=tokenizer,
         device=torch.device(device),
-        max_tokens=config.max_tokens,
+        max_tokens=OmegaConf.select(config, "max_tokens", default=1),  # sample.py has none, as it reads no text
         precision=config.precision,
         continuous=bool(OmegaConf.select(read_config(config.run), "data.stream")),
     )
