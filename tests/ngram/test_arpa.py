@@ -156,6 +156,7 @@ def test_kenlm_finds_the_same_probabilities(tmp_path):
     [
         ("\\data\\\n", "", ["too early"]),
         ("\\end\\\n", "", ["too early"]),
+        ("ngram 1=", "ngram 1=0\nngram 1=", ["arpa:3", "there is no 1-gram"]),
         ("ngram 2=3", "ngram 3=3", ["arpa:4", "length 2"]),
         ("ngram 2=3", "ngram 2=4", ["3 2-grams", "says 4"]),
         ("ngram 2=3", "ngram 2=" + "9" * 5000, ["arpa:4", "should be"]),

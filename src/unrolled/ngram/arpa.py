@@ -80,7 +80,7 @@ class Arpa(NamedTuple):
 def read_arpa(path: str | Path) -> Arpa:
     """Read a file, plain or gzipped. A word that it lacks, such as <unk> in a closed vocabulary, gets probability 0.
 
-    UserError with file and line: not an ARPA file, numbers of n-grams other than stated, a word that is no 1-gram, a
+    UserError with file and line: not an ARPA file, no 1-grams, numbers of n-grams other than stated, a word that is no 1-gram, a
     probability above 1.
     """
     reader = _Reader(path)
@@ -110,6 +110,8 @@ class _Reader:
                 raise self._mistake(f"{line!r} should be about length {len(sizes) + 1}")
             if len(sizes) == LONGEST:
                 raise self._mistake(f"n-grams of {len(sizes) + 1} words; at most {LONGEST} can be read")
+            if not sizes and int(entry[2]) == 0:
+                raise self._mistake(f"{line!r}: there is no 1-gram, so no word has a probability")
             sizes.append(int(entry[2]))
         if not sizes or line != "\\1-grams:":
             raise self._mistake(f"{line!r} should be 'ngram LENGTH=NUMBER' or '\\1-grams:'")
