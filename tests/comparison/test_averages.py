@@ -1,5 +1,7 @@
 """Averages over data sets: each counts alike, seeds have a spread, and runs that are missing are named."""
 
+import math
+
 import pytest
 from support.handmade_runs import RATES, REFERENCES, write_run, write_text_data
 
@@ -30,6 +32,16 @@ def test_every_data_set_counts_alike_and_the_spread_is_over_seeds(tmp_path):
     assert found.systems[1].on("bul", "test/word_error_rate").mean == 51
     assert found.notices == []
     assert [measure.name for measure in found.measures] == ["test/word_error_rate", "test/symbol_error_rate"]
+
+
+@pytest.mark.parametrize("figure", [math.nan, "bad", None])
+def test_a_figure_that_is_not_a_number_in_every_run_has_no_average(figure, tmp_path):
+    found = average(written(tmp_path, RATES | {("cgru", "ady", 1): 0.0}), "data.language")
+    found.systems[0].runs["ady"][1].results["test/word_error_rate"] = figure
+    assert found.systems[0].on("ady", "test/word_error_rate") is None
+    assert found.systems[0].average(found.names, "test/word_error_rate") is None
+    assert [measure.name for measure in found.measures] == ["test/symbol_error_rate"]
+    write_averages(tmp_path / "out", found, {}, [])
 
 
 def test_the_average_is_over_what_every_system_has(tmp_path):

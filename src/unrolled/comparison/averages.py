@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from statistics import fmean, stdev
 from typing import Any
 
 from unrolled.comparison.groups import (
@@ -15,6 +14,7 @@ from unrolled.comparison.groups import (
     distinct,
     is_stuck,
     same_folder,
+    spread_of,
 )
 from unrolled.comparison.report import NOTHING
 from unrolled.comparison.varied_options import CHOICE, identity, shown, title, titles, value_of, varied
@@ -40,7 +40,7 @@ class System:
 
     def on(self, name: str, measure: str) -> Spread | None:
         """The spread of a figure over the seeds of one data set; None where a run has none."""
-        return _spread([run.results.get(measure) for run in self.runs.get(name, {}).values()])
+        return spread_of([run.results.get(measure) for run in self.runs.get(name, {}).values()])
 
     def all_stuck(self, names: Sequence[str]) -> bool:
         """Whether no run on the data sets ``names`` has learnt anything."""
@@ -54,14 +54,7 @@ class System:
     def average(self, names: Sequence[str], measure: str) -> Spread | None:
         """The mean over the data sets ``names``, each with the same weight, and its spread over common seeds."""
         by_seed = [[self.runs[name][seed].results.get(measure) for name in names] for seed in self.seeds(names)]
-        return _spread([None if None in figures else fmean(map(float, figures)) for figures in by_seed])  # type: ignore[arg-type]
-
-
-def _spread(figures: Sequence[Any]) -> Spread | None:
-    numbers = [float(figure) for figure in figures if isinstance(figure, int | float)]
-    if not numbers or len(numbers) < len(figures):
-        return None
-    return Spread(fmean(numbers), stdev(numbers) if len(numbers) > 1 else None)
+        return spread_of([None if (of_seed := spread_of(figures)) is None else of_seed.mean for figures in by_seed])
 
 
 @dataclass(frozen=True)

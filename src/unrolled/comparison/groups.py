@@ -64,6 +64,14 @@ class Spread(NamedTuple):
     deviation: float | None
 
 
+def spread_of(figures: Sequence[Any]) -> Spread | None:
+    """The spread of ``figures``; None if there are none, or one of them is no finite number."""
+    numbers = [float(figure) for figure in figures if isinstance(figure, int | float) and math.isfinite(figure)]
+    if not numbers or len(numbers) < len(figures):
+        return None
+    return Spread(fmean(numbers), stdev(numbers) if len(numbers) > 1 else None)
+
+
 def is_stuck(run: Run) -> bool:
     """Whether the run has learnt nothing: it never left the unigram level."""
     return run.results.get("left_unigram_level") is False
@@ -79,11 +87,7 @@ class Group:
 
     def spread(self, name: str) -> Spread | None:
         """The spread of a figure; None unless every run has it, as a mean over some would look like one over all."""
-        figures = [run.results.get(name) for run in self.runs]
-        numbers = [float(figure) for figure in figures if isinstance(figure, int | float) and math.isfinite(figure)]
-        if len(numbers) < len(figures):
-            return None
-        return Spread(fmean(numbers), stdev(numbers) if len(numbers) > 1 else None)
+        return spread_of([run.results.get(name) for run in self.runs])
 
     def named(self) -> str:
         """The option that selects this group as the baseline, as typed on the command line."""

@@ -15,7 +15,7 @@ from unrolled.comparison.groups import BLEU, MEASURES, Comparison, Group
 from unrolled.comparison.tables import Differences, Pairs, Rows
 from unrolled.comparison.translated import Translated
 from unrolled.comparison.translations import SCORES
-from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check, shown
+from unrolled.errors import POSITIVE_WHOLE, WHOLE, Numbers, UserError, check, shown
 from unrolled.figures.formats import save_figure
 from unrolled.files import write_text
 from unrolled.metrics.bands import Band, even_edges
@@ -75,6 +75,8 @@ OPTIONAL = [
     "bands.csv",
     *(f"{of}-by-{what}.{suffix}" for of in SCORES for what in ("length", "reordering") for suffix in ("png", "pdf")),
 ]
+RESAMPLES = Numbers(least=2, whole=True)
+"""How many there may be: a single one has no variance."""
 LENGTHS = (1, 2, 5, 10, 20, 50)
 SHARES = (0.02, 0.05, 0.1, 0.2)
 
@@ -111,7 +113,7 @@ class Report:
 
     def __post_init__(self) -> None:
         """Refuse values that make no sense."""
-        check("bootstrap", self.bootstrap, POSITIVE_WHOLE)
+        check("bootstrap", self.bootstrap, RESAMPLES)
         check("randomization", self.randomization, POSITIVE_WHOLE)
         check("sentences", self.sentences, WHOLE)
         if self.longer_than is not None:

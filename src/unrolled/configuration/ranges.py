@@ -157,7 +157,7 @@ SIZE = Numbers(least=1, most=2**16, whole=True)  # of a layer: more is a typing 
 COUNT = Numbers(least=1, most=10**9, whole=True)
 LIMIT = Numbers(least=1, whole=True, also=(-1, None))  # -1 and null: none
 SEED = Numbers(least=0, most=2**32 - 1, whole=True)
-RESAMPLES = Numbers(least=1, most=10**6, whole=True)
+TRIALS = Numbers(least=1, most=10**6, whole=True)
 NULL_OR_WHOLE = replace(POSITIVE_WHOLE, also=(None,))
 PATH, PATHS = Paths(), Paths(several=True)
 BY_NAME = ByName()
@@ -364,8 +364,8 @@ OPTIONS: dict[str, Allowed] = {
     "probe": FLAG,
     "bleu_lowercase": FLAG,
     "restarts": Numbers(least=0, most=10**6, whole=True),
-    "bootstrap": RESAMPLES,
-    "randomization": RESAMPLES,
+    "bootstrap": replace(TRIALS, least=2),
+    "randomization": TRIALS,
     "sentences": WHOLE,
     "align": WHOLE,
     "optimize_tension": FLAG,
