@@ -80,8 +80,8 @@ class Arpa(NamedTuple):
 def read_arpa(path: str | Path) -> Arpa:
     """Read a file, plain or gzipped. A word that it lacks, such as <unk> in a closed vocabulary, gets probability 0.
 
-    UserError with file and line: not an ARPA file, no 1-grams, numbers of n-grams other than stated, a word that is no 1-gram, a
-    probability above 1.
+    UserError with file and line: not an ARPA file, no 1-grams, numbers of n-grams other than stated, a word that is no
+    1-gram, a probability above 1.
     """
     reader = _Reader(path)
     sizes = reader.header()
