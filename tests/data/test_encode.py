@@ -1,5 +1,7 @@
 """Text to ids: every line once and in order, one chunk ahead, mistakes where they are."""
 
+import gzip
+
 import pytest
 
 from unrolled.data import encode as module
@@ -27,6 +29,14 @@ def test_a_damaged_line_ends_it_with_its_number(words, tmp_path, monkeypatch):
     path = tmp_path / "text"
     path.write_bytes(b"1\n2\n3\n4\n\xff\n")
     with pytest.raises(UserError, match="text:5"):
+        list(encode(path, words))
+
+
+@pytest.mark.parametrize("kept", [5, 15, -6])
+def test_a_damaged_gzip_file_is_a_mistake(kept, words, tmp_path):
+    path = tmp_path / "text.gz"
+    path.write_bytes(gzip.compress(b"1 2\n3\n" * 9)[:kept])
+    with pytest.raises(UserError, match=r"text\.gz:\d+: the gzip file is incomplete"):
         list(encode(path, words))
 
 

@@ -73,8 +73,8 @@ def test_an_empty_file_is_a_mistake(tmp_path):
 
 def test_a_damaged_gzip_file_is_a_mistake(tmp_path):
     whole = gzip.compress(bytes(range(1, 10)) * 99 + b"\n")
-    assert "bad.gz:1: the gzip file is incomplete" in bad(tmp_path, b"plain text\n", "bad.gz")
-    assert "gzip" in bad(tmp_path, whole[:-9], "bad.gz")
+    assert "bad.gz: its name ends in .gz, but it is not compressed" in bad(tmp_path, b"plain text\n", "bad.gz")
+    assert "the gzip file is incomplete" in bad(tmp_path, whole[:-9], "bad.gz")
     assert "gzip" in bad(tmp_path, whole[:15] + b"\xff" * 9 + whole[24:], "bad.gz")
 
 

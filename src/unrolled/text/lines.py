@@ -9,6 +9,7 @@ import hashlib
 import stat
 import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -65,11 +66,18 @@ def read_lines(path: str | Path) -> Iterator[str]:
             for number, line in enumerate(decode_lines(stream, str(path)), start=1):  # noqa: B007
                 yield line
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
+        if number == 0 and _is_plain(path):
+            raise UserError(f"{path}: its name ends in .gz, but it is not compressed; rename it") from problem
         raise UserError(f"{path}:{number + 1}: the gzip file is incomplete; compress it again") from problem
     except OSError as problem:
         raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem
     if number == 0:
         raise UserError(f"{path}: the file is empty; give a file with one sentence per line")
+
+
+def _is_plain(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(GZIP)) != GZIP
 
 
 def count_lines(path: str | Path) -> int:
@@ -78,9 +86,15 @@ def count_lines(path: str | Path) -> int:
 
 
 def count_line_feeds(path: str | Path) -> int:
-    """Roughly the number of lines of a file, unchecked and fast."""
-    with gzip.open(path) if Path(path).suffix == ".gz" else Path(path).open("rb") as stream:
-        return sum(block.count(b"\n") for block in iter(partial(stream.read, 2**20), b""))
+    """Roughly the number of lines of a file, unchecked and fast; of a damaged one, those before the damage."""
+    number = 0
+    with (
+        suppress(OSError, EOFError, zlib.error),
+        gzip.open(path) if Path(path).suffix == ".gz" else Path(path).open("rb") as stream,
+    ):
+        for block in iter(partial(stream.read, 2**20), b""):
+            number += block.count(b"\n")
+    return number
 
 
 def check_same_length(source: str | Path, target: str | Path) -> int:
