@@ -39,6 +39,7 @@ SETTINGS = {
     "plateau": [*OFTEN, *FALLING],
     "plateau, validations in between": [*OFTEN, *FALLING, "trainer.val_check_interval=3"],
     "plateau, every second epoch": [*OFTEN, *FALLING, "trainer.check_val_every_n_epoch=2"],
+    "an update an epoch": ["data.max_tokens=2000"],
     "stream": [*OFTEN, "data.stream=true", "data.stream_rows=9", "data.stream_steps=20"],
 }  # fmt: skip
 MOMENTS = [
@@ -48,6 +49,7 @@ MOMENTS = [
     ("epochs", 10, "on_test_batch_end"),
     ("rarely", 2, "on_train_batch_end"),  # before any checkpoint
     ("rarely", 6, "on_after_backward"),  # the last of an epoch
+    ("an update an epoch", 1, "on_validation_end"),
     ("validations", 3, "on_train_batch_start"),  # the first after a validation
     ("validations", 8, "on_validation_batch_end"),
     ("validations over epochs", 6, "on_train_batch_start"),  # the first after a validation, in the middle of an epoch

@@ -48,6 +48,8 @@ def saved_steps(trainer, *, batches=7, **options):
         ({}, {"steps": 3}, [3, 6]),
         ({"val_check_batch": 3}, {}, [2, 5, 6]),
         ({"max_steps": 5}, {}, [4, 6]),
+        ({"max_steps": 1}, {}, [0, 6]),
+        ({"val_check_batch": 1}, {}, [0, 1, 2, 3, 4, 5, 6]),
         ({"accumulate_grad_batches": 2}, {"steps": 1}, [1, 2, 3]),
         ({"accumulate_grad_batches": 2}, {}, [3]),  # not at batch 6, as gradients are in no checkpoint
     ],

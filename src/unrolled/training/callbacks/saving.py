@@ -43,6 +43,7 @@ class SaveProgress(Callback):
         self.minutes, self.steps = minutes, steps
         self._saved_at = 0.0
         self._saved_step = -1
+        self._unsaved = True  # there is no checkpoint yet
         self._between = False
         self._restored: dict[str, Any] = {}
         self._received: tuple[int, float] | None = None
@@ -53,6 +54,7 @@ class SaveProgress(Callback):
 
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
         """Apply what was restored, start the clock, and handle signals."""
+        self._unsaved = not self._restored
         if self._restored:
             self._take_up(trainer, module)
             _find_place(trainer, self._restored["batches"])
@@ -117,7 +119,7 @@ class SaveProgress(Callback):
         return int(trainer.strategy.reduce(torch.tensor(signal_here, device=module.device), reduce_op="max"))
 
     def _is_time(self, trainer: lightning.Trainer, batch_idx: int) -> bool:
-        if trainer.global_step == self._saved_step:
+        if trainer.global_step == self._saved_step and not self._unsaved:
             return False
         if self.minutes is not None and time.monotonic() - self._saved_at > 60 * self.minutes:
             return True
@@ -141,6 +143,7 @@ class SaveProgress(Callback):
         finally:
             self._between = False
         self._saved_at, self._saved_step = time.monotonic(), trainer.global_step
+        self._unsaved = False
 
     def on_save_checkpoint(self, trainer: lightning.Trainer, module: Any, checkpoint: dict[str, Any]) -> None:
         """Between two batches: counters as before the batch, every rank's random state, the length of the curves."""
