@@ -264,6 +264,27 @@ def test_two_that_both_find_the_cache_empty_make_one_entry(tmp_path):
     assert not list((tmp_path / "cache").rglob(".*"))
 
 
+@pytest.mark.parametrize("name", ["train.source", "val.target"])
+def test_a_text_that_is_changed_while_it_is_read_is_not_kept(name, tmp_path):
+    files = write_text(tmp_path / "text")
+    text = tmp_path / "text" / name
+
+    class Late(Words):
+        def train(self, paths):
+            text.write_bytes(text.read_bytes().replace(b"A", b"Z").replace(b"a", b"z"))
+            return super().train(paths)
+
+    before = sha256(text)
+    with pytest.raises(UserError, match=f"{name}: this file was changed while it was read"):
+        module(tmp_path, corpus=ParallelText(**files), tokenizer=Late())
+    module(tmp_path)
+    assert sha256(text) == before
+    kept, made = module(tmp_path), module(tmp_path, cache=tmp_path / "fresh")
+    for side in ("train_dataloader", "val_dataloader"):
+        pairs = zip(getattr(kept, side)(), getattr(made, side)(), strict=True)
+        assert all(torch.equal(one.target, other.target) for one, other in pairs)
+
+
 @pytest.mark.parametrize("make", [Path.mkdir, Path.touch])
 def test_what_fails_leaves_nothing_in_the_cache(tmp_path, make):
     def fail():

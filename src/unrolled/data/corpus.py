@@ -137,6 +137,7 @@ class CorpusText:
 
     def __init__(self, corpus: Corpus, cache: Path) -> None:
         self._corpus, self._cache = corpus, cache
+        self._sources: dict[str, list[str]] = {}
 
     @cached_property
     def files(self) -> dict[str, Files]:
@@ -169,11 +170,15 @@ class CorpusText:
         return self.files[name]
 
     def sources(self, split: str) -> list[str]:
-        """The source lines of a split; UserError if there are none."""
+        """The source lines of a split, of val and test as they were read first; UserError if there are none."""
         source = self.split(split).source
         if source is None:
             raise UserError("this corpus is monolingual and has no source side; use data=parallel_text")
-        return list(read_lines(source))
+        if split == "train":  # which may be too large to keep
+            return list(read_lines(source))
+        if split not in self._sources:
+            self._sources[split] = list(read_lines(source))
+        return self._sources[split]
 
     def references(self, split: str) -> list[str]:
         """The target lines of a split."""

@@ -13,7 +13,7 @@ from unrolled.data import kept, store
 from unrolled.data.corpus import Files
 from unrolled.data.store import TokenStore
 from unrolled.errors import Numbers, UserError, check, check_choice
-from unrolled.text.lines import read_lines, sha256
+from unrolled.text.lines import check_unchanged, read_lines, sha256
 from unrolled.text.tokenizer import Tokenizer
 
 log = logging.getLogger(__name__)
@@ -99,6 +99,7 @@ class KnownAlignments:
             else:
                 sides = [list(read_lines(path)) for path, _ in texts]
             links = Aligner().align(*sides)
+            self._check_unchanged(files)
             (folder / FOUND).write_text("".join(f"{pharaoh(pair_links)}\n" for pair_links in links), encoding="utf-8")
 
         kept.keep(known[0].parent, make)
@@ -126,6 +127,7 @@ class KnownAlignments:
         for pair, (one, other, sure, possible) in enumerate(alignments):
             words = source.words_of_pieces(one), target.words_of_pieces(other)
             yield piece_links(training_links(sure, possible), *words) if is_used(pair, share) else []
+        self._check_unchanged(files)
 
     def _between_pieces(self, split: str, source: Tokenizer, target: Tokenizer) -> Iterator[PieceLinks]:
         files, known = self._files[split], self._file(split, source, target)
@@ -134,6 +136,12 @@ class KnownAlignments:
         pairs = zip(_encoded(files.source, source), _encoded(files.target, target), strict=True)
         for pair, ((one, other), (links, _)) in enumerate(zip(pairs, read_alignments(known[0]), strict=True)):
             yield piece_links(links, range(len(one)), range(len(other))) if is_used(pair, self._share) else []
+        self._check_unchanged(files)
+
+    def _check_unchanged(self, files: Files) -> None:
+        for path in (files.source, files.target):
+            if path is not None:
+                check_unchanged(path, self._digest(path))
 
 
 def _encoded(text: Path, tokenizer: Tokenizer) -> list[list[int]]:

@@ -1,6 +1,7 @@
 """The data module that all models share: text files in, batches out."""
 
 import logging
+from collections.abc import Iterator
 from functools import cached_property
 from importlib.metadata import version
 from pathlib import Path
@@ -22,7 +23,7 @@ from unrolled.data.sampler import TokenBudgetBatches, evaluated_positions
 from unrolled.data.store import TokenStore
 from unrolled.errors import POSITIVE_WHOLE, UserError, check
 from unrolled.files import clean
-from unrolled.text.lines import check_same_length, count_lines, unequal
+from unrolled.text.lines import check_same_length, check_unchanged, count_lines, unequal
 from unrolled.text.sides import PerSide, load_tokenizers, of_sides, programs, with_features
 from unrolled.text.tokenizer import Tokenizer, TokenizerChoice, fingerprint, save_tokenizers
 from unrolled.text.tokens import EOS, LONGEST
@@ -131,7 +132,7 @@ class DataModule(lightning.LightningDataModule):
                     count_lines(files.target)
                 else:
                     check_same_length(files.source, files.target)
-            kept.keep(folder, lambda partial: save_tokenizers(partial, *self._train_tokenizers()))
+            kept.keep(folder, self._make_tokenizers)
         source_tokenizer, target_tokenizer = load_tokenizers(folder, self._tokenizer)
         for files in self.text.files.values():
             if files.source is not None and source_tokenizer is not None:
@@ -139,6 +140,13 @@ class DataModule(lightning.LightningDataModule):
             self._write_ids(files.target, target_tokenizer)
         if source_tokenizer is not None:
             self._known.prepare(source_tokenizer, target_tokenizer)
+
+    def _make_tokenizers(self, folder: Path) -> None:
+        save_tokenizers(folder, *self._train_tokenizers())
+        train = self.text.files["train"]
+        for path in (train.source, train.target):
+            if path is not None:
+                check_unchanged(path, self.text.hashes[path])
 
     def _train_tokenizers(self) -> tuple[Tokenizer | None, Tokenizer]:
         train = self.text.files["train"]
@@ -157,7 +165,11 @@ class DataModule(lightning.LightningDataModule):
         if not store.is_whole(path):
             if path.exists():
                 log.warning("%s: damaged, or from an earlier version; it will be made again", path)
-            store.write(path, encode(text, tokenizer), vocabulary_size=tokenizer.size)
+            store.write(path, self._encoded(text, tokenizer), vocabulary_size=tokenizer.size)
+
+    def _encoded(self, text: Path, tokenizer: Tokenizer) -> Iterator[list[int]]:
+        yield from encode(text, tokenizer)
+        check_unchanged(text, self.text.hashes[text])  # else these ids would be kept under another text's name
 
     def setup(self, stage: str | None = None) -> None:
         """Open what `prepare_data` made. UserError: nothing survives the length filter."""

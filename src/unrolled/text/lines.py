@@ -113,6 +113,12 @@ def unequal(source: str | Path, source_lines: int, target: str | Path, target_li
     )
 
 
+def check_unchanged(path: str | Path, digest: str) -> None:
+    """UserError: the SHA-256 of a file is no longer ``digest``: it was changed while it was read."""
+    if sha256(path) != digest:
+        raise UserError(f"{path}: this file was changed while it was read; start again when it is complete")
+
+
 def sha256(path: str | Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal. UserError: a missing file."""
     with checked_file(path).open("rb") as file:
