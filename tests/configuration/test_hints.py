@@ -123,6 +123,8 @@ def test_the_texts_of_a_list_that_cannot_be_read_are_to_be_quoted():
     assert unreadable(read) == f"{read}: this cannot be read; if it is a list of texts, quote each text too: {quoted}"
     for damaged in ("[1,2", "[a=b,,c]", "[[a=b],c]", '["a=b",c=d]', "{lm: a=b}", "[]]"):
         assert "lists and groups are written 'x=" in unreadable(f"x={damaged}"), damaged
+    assert unreadable("data.train=[a [b].en,c.de]").endswith('with brackets, commas or quotes in it as "text"')
+    assert unreadable("x=[1,2").endswith("in quotes")
 
 
 def test_a_group_has_a_slash_and_an_option_a_dot():

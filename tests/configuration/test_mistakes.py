@@ -18,6 +18,11 @@ def test_a_launcher_that_is_not_installed_names_its_extra():
     assert users_mistake(missing) == said
 
 
+def test_a_folder_that_is_read_only_is_named():
+    problem = OSError(errno.EROFS, "Read-only file system", "cache/ids")
+    assert users_mistake(problem) == "cache/ids: Read-only file system; give another path"
+
+
 NOWHERE = {"_target_": "no.such.Class"}
 
 

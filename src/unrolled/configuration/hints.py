@@ -197,7 +197,8 @@ def unreadable(override: str) -> str:
                 f"{override}: this cannot be read; if it is a list of texts, quote each text too: '{name}=[{quoted}]'"
             )
         form = "[1,2]" if value.startswith("[") else "{name: 1}"
-        return f"{override}: this cannot be read; lists and groups are written '{name}={form}', in quotes"
+        text = ', and a text with brackets, commas or quotes in it as "text"' if re.search(r"[^\W\d]", value) else ""
+        return f"{override}: this cannot be read; lists and groups are written '{name}={form}', in quotes{text}"
     if (function := re.match(r"(\w+)\(.*\)$", value)) and (near := closest(function[1], FUNCTIONS)) is not None:
         return f"{override}: there is no function {function[1]}; did you mean {near}?"
     quoted = re.sub(r"([\\\"])", r"\\\1", value)

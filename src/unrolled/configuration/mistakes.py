@@ -39,8 +39,9 @@ def users_mistake(problem: BaseException) -> str | None:
             return str(cause)
         cause = cause.__cause__
     if isinstance(problem, OSError) and problem.errno in NOT_OURS and problem.filename is not None:
-        another = "; give another path" if problem.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR) else ""
-        return f"{problem.filename}: {problem.strerror}{another}"
+        another = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EROFS)
+        mend = "; give another path" if problem.errno in another else ""
+        return f"{problem.filename}: {problem.strerror}{mend}"
     if isinstance(problem, TypeError | InstantiationException) and (changed := _changed(str(problem))):
         return changed
     if line := _own_mistake(problem):
