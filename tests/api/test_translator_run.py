@@ -206,6 +206,7 @@ def test_pictures_of_members_that_cut_the_source_differently_are_refused_before_
         (lambda run: run.translate(3), "give text"),
         (lambda run: run.translate({"a"}), "sentences is a set, without an order"),
         (lambda run: run.translate(["a", None]), r"sentences\[1\]=None: give text"),
+        (lambda run: run.translate("a\ud800"), r"sentences\[0\]=.*: .* is half a character, not text"),
         (lambda run: run.translate("a", nbest=0), "nbest=0"),
         (lambda run: run.translate("a", "search=greedy", nbest=2), "needs a beam"),
         (lambda run: run.translate("a", "search=greedy", beam_size=2), "beam_size"),

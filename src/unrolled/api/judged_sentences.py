@@ -63,7 +63,7 @@ def scored_sentence(text: str, pieces: Pieces) -> ScoredSentence:
 def texts(sentences: Any, name: str = "sentences") -> list[str]:
     """The sentences as a list: of one, if ``sentences`` is text. UserError: anything that is no text."""
     if isinstance(sentences, str):
-        return [sentences]
+        sentences = [sentences]
     if not isinstance(sentences, Iterable):
         raise UserError(f"{name}={sentences!r:.40}: give text, or a list of texts")
     check_ordered(name, sentences)
@@ -71,6 +71,11 @@ def texts(sentences: Any, name: str = "sentences") -> list[str]:
     for number, line in enumerate(lines):
         if not isinstance(line, str):
             raise UserError(f"{name}[{number}]={line!r:.40}: give text")
+        try:
+            line.encode()
+        except UnicodeEncodeError as problem:
+            half = line[problem.start]
+            raise UserError(f"{name}[{number}]={line!r:.40}: {half!r} is half a character, not text") from problem
     return lines
 
 
