@@ -161,7 +161,7 @@ def test_a_memory_without_positions_is_not_shuffled(train_translator):
     run = train_translator("location_extrapolating", **{"trainer.max_steps": 2})
     rows = run.ablate("all", "test", "search=greedy")
     assert list(dict.fromkeys(row["memory"] for row in rows)) == ["intact", "zero", "freeze", "lag"]
-    with pytest.raises(unrolled.UserError, match="memory=shuffle: the memory of this attention has no source"):
+    with pytest.raises(unrolled.UserError, match="memory=shuffle: this attention's memory is not a vector"):
         run.ablate("shuffle")
 
 

@@ -44,6 +44,11 @@ def test_a_figure_that_is_not_a_number_in_every_run_has_no_average(figure, tmp_p
     write_averages(tmp_path / "out", found, {}, [])
 
 
+def test_a_column_of_the_table_names_its_option(tmp_path):
+    runs = written(tmp_path)
+    assert list(average(runs, "model").names) == list(average(runs, "choices.model").names) == ["cgru", "dot"]
+
+
 def test_the_average_is_over_what_every_system_has(tmp_path):
     rates = {key: rate for key, rate in RATES.items() if key[:2] != ("dot", "bul")}
     found = average(written(tmp_path, rates), "data.language")

@@ -24,7 +24,7 @@ from unrolled.metrics.bands import even_edges
 from unrolled.metrics.error_rates import errors_of_lines
 from unrolled.metrics.error_rates import total as total_errors
 from unrolled.metrics.line_scores import Bleu
-from unrolled.models.ablation import ABLATIONS, ablated, check_memory
+from unrolled.models.ablation import ABLATIONS, NO_VECTORS, ablated, check_memory
 from unrolled.text.table import table
 from unrolled.text.tokens import split_words
 
@@ -62,7 +62,7 @@ def memory_ablations(translator: TrainedTranslator, first: str, config: DictConf
     by_position = [check_memory(model, f"memory={','.join(names)}") for model in models]
     if SHUFFLE in names and not all(by_position):
         if config.memory not in (ALL, [ALL]):
-            raise UserError(f"memory={SHUFFLE}: the memory of this attention has no source positions: omit it")
+            raise UserError(f"memory={SHUFFLE}: {NO_VECTORS}: omit it")
         names.remove(SHUFFLE)
     run, text = read_config(first), evaluated_text(first, config.split)
     sources, references = text.sources(config.split), text.references(config.split)

@@ -18,7 +18,7 @@ from unrolled.files import write_text
 from unrolled.inference.trained_translator import TrainedTranslator
 from unrolled.inference.translated_words import Examples, examples, joined
 from unrolled.metrics.linear_probe import LinearProbe, area_under_curve, fit
-from unrolled.models.ablation import check_memory
+from unrolled.models.ablation import NO_VECTORS, check_memory
 from unrolled.text.table import table
 from unrolled.text.tokens import split_words
 
@@ -46,7 +46,7 @@ def memory_probe(translator: TrainedTranslator, first: str, config: DictConfig) 
     if len(translator.members) > 1:
         raise UserError("probe=true: each run has its own memory: name one run")
     if not check_memory(translator.members[0].model, "probe=true"):
-        raise UserError("probe=true: the memory of this run's attention has no source positions")
+        raise UserError(f"probe=true: {NO_VECTORS}: omit it")
     text = evaluated_text(first, "val", config.split)
     for split in ("val", config.split):
         if text.gold(split) is None:

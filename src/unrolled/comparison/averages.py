@@ -169,6 +169,8 @@ def average(runs: Sequence[Run], over: str, baseline: str | Mapping[str, Any] | 
         raise UserError("no run has completed, so there is nothing to compare")
     options = varied(completed)
     named = {name for run in completed for name in run.options}
+    if over not in named and len(meant := {name for name in named if title(name) == over}) == 1:
+        over = meant.pop()  # a column's name, such as attention
     if over not in named:
         raise UserError(f"over={over}: no run has this option{nearest(over, sorted(named))}")
     columns = {name: [identity(run, name) for run in completed] for name in {*options, over}}

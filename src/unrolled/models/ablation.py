@@ -146,6 +146,9 @@ def ablated(models: Iterable[Translator], memory: str) -> Iterator[None]:
             decoder.attention = attention
 
 
+NO_VECTORS = "this attention's memory is not a vector for each source position, (N, S, X)"
+
+
 @torch.no_grad()
 def check_memory(model: Translator, option: str) -> bool:
     """Whether the memory of ``model``'s attention belongs to source positions, at least in part.
