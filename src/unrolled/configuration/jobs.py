@@ -163,8 +163,10 @@ def _resumed(config: DictConfig) -> Job:
 
 def _original(run: DictConfig, longer: Mapping[str, Any]) -> Path | None:
     """What ``run`` repeats, for comparison; None if it repeats nothing, is trained ``longer``, or that run is gone."""
-    original = None if longer else run.get("reproduce")
-    return Path(original) if original is not None and status(Path(original)) == "completed" else None
+    if longer or run.get("reproduce") is None:
+        return None
+    original = Path(str(run.reproduce))
+    return original if status(original) == "completed" else None
 
 
 def _check_longer(given: Mapping[str, Any], folder: Path) -> None:
