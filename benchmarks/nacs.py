@@ -8,10 +8,11 @@ share of right test translations is shown, in percent, also by the number of act
 """
 
 import argparse
+import sys
 from itertools import groupby
 
 from paths import TRANSLATIONS, holding
-from scan_halves import by_length, lines
+from scan_halves import by_length, lines, translations
 
 TIMES = {"twice": 2, "thrice": 3}
 
@@ -29,12 +30,13 @@ def main() -> None:
     )
     chosen = parser.parse_args()
     commands, actions = lines(chosen.data / "test.in"), lines(chosen.data / "test.out")
-    assert [carried_out(command) for command in commands] == actions, "these are not SCAN's commands and actions"
+    if [carried_out(command) for command in commands] != actions:
+        sys.exit(f"{chosen.data}: test.in and test.out are not SCAN's commands and their actions")
     lengths = [len(line.split()) for line in actions]
     print("| run | as the reference | same actions | " + " | ".join(map(str, sorted({*lengths}))) + " |")
     print("|---" * (3 + len({*lengths})) + "|")
     for run in chosen.runs:
-        written = lines(run / TRANSLATIONS)
+        written = translations(run, len(lengths))
         same = sum(one == other for one, other in zip(written, commands, strict=True))
         right = [carried_out(command) == line for command, line in zip(written, actions, strict=True)]
         of_lengths = by_length(lengths, right)

@@ -11,6 +11,7 @@ number of actions.
 import argparse
 import itertools
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def main() -> None:
     print("| run | halves known | others | stop early | " + " | ".join(map(str, sorted({*lengths}))) + " |")
     print("|---" + "|---:" * (3 + len({*lengths})) + "|")
     for run in chosen.runs:
-        written = lines(run / TRANSLATIONS)
+        written = translations(run, len(lengths))
         pairs = list(zip(made_of_known, written, references, strict=True))
         early = sum(reference.startswith(hypothesis) for _, hypothesis, reference in pairs if hypothesis != reference)
         of_lengths = by_length(lengths, [hypothesis == reference for _, hypothesis, reference in pairs])
@@ -42,6 +43,14 @@ def main() -> None:
 
 def lines(path: Path) -> list[str]:
     return [line.strip() for line in path.read_text("utf-8").splitlines()]
+
+
+def translations(run: Path, number: int) -> list[str]:
+    """The test translations of ``run``; SystemExit if they are not of this ``number`` of sentences."""
+    written = lines(run / TRANSLATIONS)
+    if len(written) != number:
+        sys.exit(f"{run} has {len(written)} translations, and --data {number} sentences: name a run of this text")
+    return written
 
 
 def by_length(lengths: list[int], are_right: list[bool]) -> str:

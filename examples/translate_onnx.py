@@ -7,6 +7,7 @@ search by the mean log-probability of a word, as src/translate.py does it; BEAM 
 """
 
 import json
+import os
 import re
 import sys
 from pathlib import Path
@@ -89,6 +90,9 @@ def main():
             print(translator.translate(line, beam), flush=True)
     except UnicodeDecodeError as error:
         sys.exit(f"standard input is not UTF-8: {error}")
+    except BrokenPipeError:  # the reader, such as head, has enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(141)
 
 
 if __name__ == "__main__":

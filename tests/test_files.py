@@ -45,6 +45,16 @@ def test_a_killed_writer_leaves_the_old_file_and_its_leftover_is_cleaned(tmp_pat
     assert os.listdir(path.parent) == ["last.ckpt"]
 
 
+def test_whoever_writes_the_file_again_removes_what_a_killed_writer_left(tmp_path):
+    killed_while_writing(tmp_path / "figure[1].pdf")
+    (tmp_path / f".figure[1].pdf.{HERE}-{os.getppid()}-0123456789abcdef.partial").touch()  # a living writer's
+    write_text(tmp_path / "other", "new")
+    assert len(os.listdir(tmp_path)) == 3
+    write_text(tmp_path / "figure[1].pdf", "new")
+    assert len(os.listdir(tmp_path)) == 3
+    assert (tmp_path / "figure[1].pdf").read_text() == "new"
+
+
 def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
     did, replace = [], os.replace
     monkeypatch.setattr(os, "fsync", lambda descriptor: did.append(os.fstat(descriptor).st_ino))

@@ -13,6 +13,7 @@ import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -27,16 +28,20 @@ _PARTIAL = re.compile(r"\.(?P<name>.*)\.(?P<host>[^.]*)-(?P<process>\d+)-[0-9a-f
 def appearing(path: Path) -> Iterator[Path]:
     """A free path in the folder of ``path`` at which the block makes a file or folder, which then becomes ``path``.
 
-    If the block fails, nothing remains and ``path`` is unchanged. If another process has made the same folder first,
-    its folder is kept: cached content is the same whoever made it. UserError: the parent folder cannot be made.
-    OSError, e.g. for a full disk, names the file.
+    If the block fails, nothing remains and ``path`` is unchanged; what a killed process left of it is removed. If
+    another process has made the same folder first, its folder is kept: cached content is the same whoever made it.
+    UserError: the parent folder cannot be made. OSError, e.g. for a full disk, names the file.
     """
-    partial = path.with_name(f".{path.name[:40]}.{_host()}-{os.getpid()}-{secrets.token_hex(8)}.partial")
+    start = f".{path.name[:40]}."
+    partial = path.with_name(f"{start}{_host()}-{os.getpid()}-{secrets.token_hex(8)}.partial")
     try:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except (FileExistsError, FileNotFoundError, NotADirectoryError, PermissionError) as problem:
             raise UserError(f"{path.parent}: cannot be created ({problem.strerror}); give another folder") from problem
+        for other in path.parent.glob(f"{escape(start)}*.partial"):
+            if _is_left(other):
+                _remove(other)
         yield partial
         _flush(partial)
         if partial.is_file():
@@ -84,14 +89,17 @@ def clean(folder: Path) -> None:
     """Remove from ``folder``, and the folders in it, what killed writers left behind."""
     for inside, folders, files in os.walk(folder):
         for name in [*folders, *files]:
-            partial = _PARTIAL.fullmatch(name)
-            if partial is not None and _is_left(Path(inside, name), partial["host"], int(partial["process"])):
+            if _is_left(Path(inside, name)):
                 _remove(Path(inside, name))
         folders[:] = [name for name in folders if not name.startswith(".")]
 
 
-def _is_left(path: Path, host: str, process: int) -> bool:
-    """Whether nobody writes to ``path`` any more, as far as can be known."""
+def _is_left(path: Path) -> bool:
+    """Whether ``path`` is what `appearing` writes to, and nobody does so any more, as far as can be known."""
+    partial = _PARTIAL.fullmatch(path.name)
+    if partial is None:
+        return False
+    host, process = partial["host"], int(partial["process"])
     try:
         touched = path.stat().st_mtime
     except FileNotFoundError:

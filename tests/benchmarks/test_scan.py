@@ -1,5 +1,6 @@
 """What SCAN's commands do, by the examples of its paper (Lake & Baroni 2018, figure 1), and their halves."""
 
+import nacs
 import pytest
 import scan_halves
 from nacs import carried_out
@@ -49,3 +50,24 @@ def test_right_translations_are_counted_by_halves_and_by_length(tmp_path, monkey
     head, _, row = capsys.readouterr().out.splitlines()
     assert head == "| run | halves known | others | stop early | 2 | 3 |"
     assert row == "| run | 1 of 1 | 1 of 2 | 1 | 100 | 0 |"
+
+
+@pytest.mark.parametrize("program", [nacs, scan_halves])
+def test_a_run_of_another_text_is_refused(program, tmp_path, monkeypatch):
+    run = tmp_path / "run"
+    (run / "translations").mkdir(parents=True)
+    for path, text in {"train.in": "walk", "test.in": "walk\njump", "test.out": "I_WALK\nI_JUMP"}.items():
+        (tmp_path / path).write_text(text)
+    (run / "translations" / "test.txt").write_text("walk\n")
+    monkeypatch.setattr("sys.argv", [program.__name__, "--data", str(tmp_path), str(run)])
+    with pytest.raises(SystemExit, match="run has 1 translations, and --data 2 sentences: name a run of this text"):
+        program.main()
+
+
+def test_data_of_something_else_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "run" / "translations").mkdir(parents=True)
+    for path in ("test.in", "test.out", "run/translations/test.txt"):
+        (tmp_path / path).write_text("walk\n")
+    monkeypatch.setattr("sys.argv", ["nacs.py", "--data", str(tmp_path), str(tmp_path / "run")])
+    with pytest.raises(SystemExit, match="are not SCAN's commands and their actions"):
+        nacs.main()

@@ -106,6 +106,14 @@ def test_evaluate_scores_alignment_files(tmp_path):
     assert done.stderr == ""
 
 
+def test_evaluate_refuses_alignment_files_without_links(tmp_path):
+    for name in ("found.talp", "gold.talp"):
+        (tmp_path / name).write_text("\n\n")
+    done = call_script("evaluate.py", "alignments=found.talp", "gold=gold.talp", cwd=tmp_path)
+    assert (done.status, done.stdout) == (2, "")
+    assert done.stderr.endswith("found.talp and gold.talp: neither has a link: check that these are the files\n")
+
+
 def test_evaluate_tries_the_model_without_its_memory(moved):
     folder, elsewhere = moved
     done = call_script("evaluate.py", f"run={folder}", "memory=[zero,lag]", "search=greedy", cwd=elsewhere)

@@ -87,6 +87,17 @@ def test_the_example_refuses_text_that_is_not_utf8(exported):
     assert done.stderr.startswith(b"standard input is not UTF-8: ")
 
 
+def test_the_example_ends_quietly_when_its_reader_has_enough(exported):
+    program = [sys.executable, str(ROOT / "examples" / "translate_onnx.py"), "files"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(program, cwd=exported, text=True, encoding="utf-8", **pipes) as running:
+        running.stdout.close()
+        running.stdin.write("the cat\n")
+        running.stdin.close()
+        said = running.stderr.read()
+    assert (running.returncode, said) == (141, "")
+
+
 def test_a_folder_with_an_exported_model_is_left_alone(exported, trained):
     done = call_script("export.py", f"run={trained}", "output=files", cwd=exported)
     assert done.status == 2

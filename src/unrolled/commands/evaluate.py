@@ -15,6 +15,7 @@ reads from it. The third is the alignment error rate of any two Pharaoh files.
 """
 
 import sys
+from math import isnan
 
 from omegaconf import DictConfig
 
@@ -46,7 +47,10 @@ def evaluate_alignments(config: DictConfig) -> None:
     gold = list(read_alignments(config.gold, base=config.gold_base))
     if len(hypotheses) != len(gold):
         raise unequal(config.alignments, len(hypotheses), config.gold, len(gold))
-    show_results(alignment_scores([sure for sure, _ in hypotheses], gold)._asdict())
+    scores = alignment_scores([sure for sure, _ in hypotheses], gold)
+    if isnan(scores.aer):
+        raise UserError(f"{config.alignments} and {config.gold}: neither has a link: check that these are the files")
+    show_results(scores._asdict())
 
 
 def evaluate_run(config: DictConfig) -> None:

@@ -137,6 +137,8 @@ def _configuration_mistake(problem: Exception) -> str:
         return f"{problem.full_key}: there is no {option[1]}; give {problem.full_key}=..."
     if inside := re.match(r"In '([\w/]+)': Could not override '([\w/]+)'", text):
         words = ", ".join(word for word in sys.argv[1:] if CHOICE.fullmatch(word))
+        if inside[1] == "objective/counting":
+            return f"{words}: this is trained by counting, and this command needs gradients: choose another model"
         return f"{words}: this needs {inside[1]}, which chooses {inside[2]}, and this command has no {inside[2]}"
     cause = problem.__cause__
     if isinstance(cause, ValidationError):  # of an option of Hydra itself, or of a launcher
