@@ -78,6 +78,16 @@ def test_the_groups_are_those_of_the_command():
     assert hardware.part == "trainer"
 
 
+def test_a_group_that_is_chosen_twice_is_described_twice():
+    groups = {choice.group: choice for choice in meanings("train", ()).choices}
+    first, second = groups["search/shortlist"], groups["search/shortlist@validation_search.shortlist"]
+    assert second[1:5] == first[1:5]
+    assert second.offered == ["lexical", "none"]
+    assert second.purpose
+    assert second.meaning
+    assert (first.part, second.part) == ("search", "validation_search")
+
+
 EVERY = [(file.stem,) for file in sorted(CONF.glob("*.yaml"))]
 EVERY += [("train", f"model={model}") for model in choices("model") if model != "cgru"]
 EVERY += [("train", "hardware=multi_node", "alignment=replace", "logger=csv", "callbacks=gradient_norms")]

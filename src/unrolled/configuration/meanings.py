@@ -151,7 +151,7 @@ def meanings(command: str, overrides: Sequence[str]) -> Meanings:
             if comments is None or path.startswith("hydra/traces/"):
                 continue
             heads[path] = comments.head
-            parts[path] = str(default.package or "").partition(".")[0]
+            parts.setdefault(path, str(default.package or "").partition(".")[0])
             for group, purpose in comments.groups.items():
                 purposes.setdefault(
                     group[1:] if group.startswith("/") else f"{path.rpartition('/')[0]}/{group}".lstrip("/"), purpose
@@ -200,13 +200,14 @@ def _choices(
     rows: list[Choice] = []
     for group in sorted(choices, key=lambda group: (places.get(group.partition("/")[0], len(paths)), group)):
         chosen = choices[group]
-        path = f"{group}/{chosen}"
-        if (group.startswith("hydra/") and not heads.get(path)) or group.partition("@")[2] in choices:
+        folder, _, package = group.partition("@")  # search/shortlist@validation_search.shortlist
+        path = f"{folder}/{chosen}"
+        if (group.startswith("hydra/") and not heads.get(path)) or package in choices:
             continue  # validation_search=beam chooses search@validation_search, too
-        offered = sorted(loader.get_group_options(group))
-        part = parts.get(path) or "_global_"
+        offered = sorted(loader.get_group_options(folder))
+        part = package.partition(".")[0] or parts.get(path) or "_global_"
         part = group.partition("/")[0] if part == "_global_" else part
-        rows.append(Choice(group, chosen, offered, purposes.get(group, ""), heads.get(path, ""), part))
+        rows.append(Choice(group, chosen, offered, purposes.get(folder, ""), heads.get(path, ""), part))
     return rows
 
 
