@@ -65,7 +65,7 @@ def attend(energies: Tensor, annotations: Tensor, valid: Tensor) -> tuple[Tensor
     """Soft-max over the valid positions, and the weighted annotations.
 
     ``(N, S)``, ``(B, S, C)``, bool ``(B, S)`` -> context ``(N, C)``, weights ``(N, S)``. Every sentence needs one valid
-    position. cGRU note eqs 6-7: alpha_ij = exp(e_ij) / sum_k exp(e_kj), c = sum_j alpha_ij h_j.
+    position. cGRU note eqs 6-7 in our letters: alpha_ij = exp(e_ij) / sum_k exp(e_ik), c_i = sum_j alpha_ij h_j.
     """
     if energies.dtype.itemsize < 4:
         energies = energies.float()  # half precision would not sum to one

@@ -19,7 +19,8 @@ class TokenLoss(NamedTuple):
 def token_loss(logits: Tensor, words: Tensor, label_smoothing: float = 0.0) -> TokenLoss:
     """Cross-entropy of logits ``(N, V)`` with words ``(N,)``, summed in float32 or wider.
 
-    With smoothing e the target distribution is (1 - e) on the word plus e/V on every word (Szegedy et al. 2016, eq 7).
+    With smoothing e the target distribution is (1 - e) on the word plus e/V on every word (Szegedy et al. 2016,
+    section 7).
     """
     if logits.dtype.itemsize < 4:
         logits = logits.float()
