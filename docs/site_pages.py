@@ -13,14 +13,16 @@ from mkdocs.structure.files import File, Files
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-OFFERED = (  # of `import unrolled`
-    "unrolled.api.loading.load",
-    "unrolled.api.trained_run.TrainedRun",
+RESULTS = (  # what the functions of `import unrolled` return
     "unrolled.api.translator_run.TranslatorRun",
     "unrolled.api.language_model_run.LanguageModelRun",
-    "unrolled.api.new_run.train",
-    "unrolled.api.compared_runs.compare",
+    "unrolled.api.judged_sentences.TranslatedSentence",
+    "unrolled.api.judged_sentences.ScoredSentence",
+    "unrolled.api.pair_attention.PairAttention",
     "unrolled.api.compared_runs.ComparedRuns",
+    "unrolled.api.rescored_lists.RescoredLists",
+    "unrolled.api.interpolated_models.InterpolatedModels",
+    "unrolled.api.checked_part.TriedPromises",
 )
 
 
@@ -29,7 +31,7 @@ def on_files(files: Files, config: Any) -> Files:
     pages = {
         "reference/commands.md": commands(),
         "reference/options.md": options(),
-        "reference/python.md": "# Python\n\n" + "\n\n".join(f"::: {name}" for name in OFFERED) + "\n",
+        "reference/python.md": python(),
         "contributing.md": of_the_root("CONTRIBUTING.md"),
         "changelog.md": of_the_root("CHANGELOG.md"),
         "readme.md": of_the_root("README.md"),
@@ -71,3 +73,11 @@ def options() -> str:
         "# Options\n\nOf `train.py` with the default choices. With others: `python src/options.py model=rnn_lm`; of"
         f" another command: `python src/options.py translate`.\n\n```\n{every_option('train', []).strip()}\n```\n"
     )
+
+
+def python() -> str:
+    """What `import unrolled` offers, and what that returns."""
+    from unrolled import OFFERED
+
+    names = (*(f"{module}.{name}" for name, module in OFFERED.items()), *RESULTS)
+    return "# Python\n\n" + "\n\n".join(f"::: {name}" for name in names) + "\n"
