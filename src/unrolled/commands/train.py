@@ -10,7 +10,7 @@ Examples:
     python src/train.py data=parallel_text data.train='[a.en,a.de]' data.val='[b.en,b.de]' data.test='[c.en,c.de]'
     python src/train.py -m model=bahdanau,cgru attention=bahdanau,gru_att seed=1,2,3
 
-Figures go to standard output, everything else to the run folder. -m trains all combinations.
+Final figures go to standard output, progress to standard error. -m trains all combinations.
 """
 
 from omegaconf import DictConfig
