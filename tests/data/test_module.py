@@ -151,7 +151,7 @@ def test_monolingual_text_has_targets_only(tmp_path):
         data.text.sources("train")
 
 
-def test_the_synthetic_corpus_is_written_once_with_its_alignments(tmp_path, monkeypatch):
+def test_the_embedded_corpus_is_written_once_with_its_alignments(tmp_path, monkeypatch):
     options = {"pairs": 31, "validation_pairs": 7, "test_pairs": 5, "max_length": 9, "vocabulary_size": 60}
     data = module(tmp_path, corpus=Reorder(**options), max_length=99)
     assert len(lines_of(data.train_dataloader())) == 31

@@ -1,4 +1,4 @@
-"""The pairs of one split of the synthetic corpus."""
+"""The pairs of one split of the embedded corpus."""
 
 from collections.abc import Iterator
 

@@ -86,7 +86,7 @@ class MonolingualText:
 
 
 class Reorder:
-    """The synthetic corpus with gold alignments; the options are those of `reorder.Grammar`."""
+    """The embedded corpus with gold alignments; the options are those of `reorder.Grammar`."""
 
     def __init__(self, **options: object) -> None:
         self._grammar = Grammar(**options)  # type: ignore[arg-type]

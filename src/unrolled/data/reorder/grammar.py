@@ -1,4 +1,4 @@
-"""The synthetic corpus: pairs of sentences that differ in word order by rules, with their gold word alignment.
+"""The embedded corpus: pairs of sentences that differ in word order by rules, with their gold word alignment.
 
 Words come from `words`, source sentences from `tree`. The target has the same tree, with its words in another order, by
 the rules of ORDERS below. docs/reorder.md shows examples.

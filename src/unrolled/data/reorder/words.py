@@ -1,4 +1,4 @@
-"""The two invented vocabularies of the synthetic corpus, and which source word becomes which target words.
+"""The two invented vocabularies of the embedded corpus, and which source word becomes which target words.
 
 Source words end in a vowel that shows the part of speech, target words in a consonant that shows it, so that a reader
 sees the structure of a sentence in either language:
