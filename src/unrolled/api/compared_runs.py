@@ -71,7 +71,8 @@ def compare(
 
     runs: run folders or loaded runs, or one folder with run folders in it. baseline: one of them, or options that name
     a group, {"attention": "bahdanau"}: p-values are against it. output: a folder for the files of compare.py; None: no
-    files. options: others of compare.py, such as bootstrap=200. UserError: no run has completed, no such baseline.
+    files. trust: a package of yours, or several, whose classes the runs may name. options: others of compare.py, such
+    as bootstrap=200. UserError: no run has completed, no such baseline.
     """
     with one_line(), trusting(trust):
         chosen: dict[str, Any] = resolved(composed("compare", options_of(options)))

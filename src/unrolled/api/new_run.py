@@ -43,8 +43,8 @@ def train(
     target) pairs, or of sentences for a language model, of which validation and test are split off; or a dictionary
     with lists for "train", "val" and "test". folder: the run folder, outputs/<what>/<when> if None. resume: a run to
     continue; "trainer.max_epochs=20" trains it longer. reproduce: a run to train again. progress: lines on standard
-    error, or a bar on a terminal. UserError: a mistake in any of these. KeyboardInterrupt: the run is saved, and resume
-    continues it.
+    error, or a bar on a terminal. trust: a package of yours, or several, whose classes a run to continue or to train
+    again may name. UserError: a mistake in any of these. KeyboardInterrupt: the run is saved, and resume continues it.
     """
     check_texts(options)
     given = [*options, *options_of(more)]
