@@ -85,6 +85,7 @@ def main():
     translator = Translator(Path(sys.argv[1]))
     beam = int(beams[0]) if beams else 5
     sys.stdin.reconfigure(encoding="utf-8-sig", errors="strict")  # without the mark that some files begin with
+    sys.stdout.reconfigure(encoding="utf-8")
     try:
         for line in sys.stdin:
             print(translator.translate(line, beam), flush=True)

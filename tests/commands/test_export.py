@@ -1,6 +1,7 @@
 """export.py as a user runs it; what it writes translates without PyTorch, by examples/translate_onnx.py."""
 
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -36,7 +37,8 @@ def test_onnxruntime_and_numpy_translate_the_same(exported, trained, beam):
     search = ["search=greedy"] if beam == 1 else ["search.beam_size=5"]
     expected = call_script("translate.py", f"run={trained}", "device=cpu", *search, cwd=exported, text=source)
     program = [sys.executable, str(ROOT / "examples" / "translate_onnx.py"), "files", str(beam)]
-    done = subprocess.run(program, input=source, cwd=exported, capture_output=True, text=True, encoding="utf-8")
+    how = {"cwd": exported, "capture_output": True, "text": True, "encoding": "utf-8"}
+    done = subprocess.run(program, input=source, env=os.environ | {"PYTHONIOENCODING": "utf-16"}, **how)
     assert done.returncode == 0, done.stderr
     assert done.stdout == expected.stdout
     assert len(set(expected.stdout.splitlines())) > 3

@@ -1,5 +1,6 @@
 """How a command ends: 0, 2 with one line for a user's mistake, 130 when interrupted; what we broke is raised."""
 
+import io
 import sys
 
 import pytest
@@ -50,6 +51,13 @@ def test_every_command_keeps_freed_memory_for_its_next_batch(ended, monkeypatch)
 
 def test_a_mistake_is_one_line_with_the_script_s_name(ended):
     assert ended(fails(UserError("seed=x: give a number"))) == (2, "train.py: seed=x: give a number\n")
+
+
+def test_results_are_utf8_in_every_locale(ended, monkeypatch):
+    results = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(results, encoding="latin-1"))
+    ended(lambda config: sys.stdout.write("grün ∅\n"))
+    assert results.getvalue().decode("utf-8") == "grün ∅\n"
 
 
 def test_only_empty_folders_are_removed_and_never_the_current_one(tmp_path, monkeypatch):

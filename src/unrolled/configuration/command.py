@@ -1,6 +1,7 @@
 """A command is a function of its configuration, decorated with ``@command("name")``, which composes conf/name.yaml."""
 
 import functools
+import io
 import json
 import logging
 import os
@@ -122,7 +123,9 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
 
 
 def _open_streams() -> None:
-    """Replace closed standard input and standard error, for which Python has None, by empty ones."""
+    """Results are UTF-8 in every locale, as all text that is read; closed streams, Python's None, become empty ones."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(encoding="utf-8", errors=sys.stdout.errors)
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     if sys.stdin is None:
