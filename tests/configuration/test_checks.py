@@ -15,6 +15,7 @@ SOUND = {
     "schedule": {"_target_": "x"},
     "trainer": {"precision": "32-true", "gradient_clip_val": None, "accumulate_grad_batches": 1},
     "choices": {"model": "mine"},
+    "callbacks": {},
 }
 
 
@@ -48,6 +49,11 @@ COUNTING = {"objective__kind": "counting", "optimizer": {}, "schedule": {}}
         ({"optimizer": {"lr": 1}}, 1, "optimizer"),
         ({"trainer__gradient_clip_val": 1.0}, 1, "gradient_clip_val"),
         ({"trainer__accumulate_grad_batches": 2}, 1, "accumulate_grad_batches"),
+        (
+            {"callbacks__rate": {"_target_": "unrolled.training.callbacks.learning_rate.LearningRate"}},
+            1,
+            "callbacks.rate",
+        ),
         ({}, 2, "hardware=cpu"),
     ],
 )

@@ -18,6 +18,8 @@ FUNCTIONS = ("model", "attention", "objective", "optimizer", "schedule")
 """Parts that are called with more options than their configurations have."""
 NEEDED = ("speed", "validation_in_checkpoint", "checkpoint")
 """Callbacks that results.json is made from."""
+OF_GRADIENTS = ("largest_batch.LargestBatchFirst", "learning_rate.LearningRate")
+"""Callbacks that need an optimiser."""
 PLACES = {"callbacks.checkpoint.dirpath": "checkpoints", "callbacks.saving.path": "checkpoints/last.ckpt"}
 """Where in the run folder other commands, and a resumed training, look for what callbacks write."""
 ABSENT = object()
@@ -161,6 +163,11 @@ def check_training(config: DictConfig, processes: int) -> None:
             f"model={name} is trained by counting and has no gradients: omit trainer.gradient_clip_val and "
             "trainer.accumulate_grad_batches"
         )
+    for callback, node in config.callbacks.items():
+        if node and str(node.get("_target_")).endswith(OF_GRADIENTS):
+            raise UserError(
+                f"model={name} is trained by counting, and callbacks.{callback} needs an optimizer: omit callbacks=..."
+            )
     if processes > 1:
         raise UserError(f"model={name} is counted by one process, not {processes}: use hardware=cpu")
 
