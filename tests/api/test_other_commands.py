@@ -153,7 +153,7 @@ def test_promises_are_tried_and_threads_left_as_they_were(tmp_path):
         assert torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(before)
-    assert (len(found), found.broken) == (19, [])
+    assert (len(found), found.broken) == (20, [])
     assert "weights sum to one" in str(found)
 
 

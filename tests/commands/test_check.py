@@ -17,7 +17,7 @@ def test_ours_keeps_all_promises_and_costs_something(tmp_path):
     assert typed == "python src/check.py attention=gru_att"
     assert same(printed, done.stdout), done.stdout
     *promises, time, memory = done.stdout.splitlines()
-    assert len(promises) == 19
+    assert len(promises) == 20
     assert float(time.removeprefix("time of a training step").split()[0]) > 0
     # the memory of 20 steps, which Bahdanau's attention does not have
     assert float(memory.removeprefix("memory kept for its gradients").split()[0]) > 1.2

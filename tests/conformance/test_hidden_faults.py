@@ -1,20 +1,25 @@
-"""Faults that only show with dropout, without gradients, in a whole model or between two parts of a text."""
+"""Faults that only show with dropout, in training, without gradients, in a whole model or between two parts of a text;
+and attentions that are unusual but right."""
 
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 import pytest
 import torch
-from support.subjects import subject, with_attention
+from support.subjects import subject, with_attention, with_decoder
 from support.wrong_parts import Plain, language_model
 from torch.nn import functional
 
 from unrolled.conformance.promises import PROMISES, outcomes
 from unrolled.conformance.subject import Subject
+from unrolled.models.attention import Attention, attend
+from unrolled.models.decoder import CGRUDecoder
 from unrolled.models.encoder import BidirectionalGRU
 from unrolled.models.language_model import RecurrentLanguageModel
 from unrolled.models.readout import DeepReadout
 from unrolled.models.state import map_state
+from unrolled.text.tokens import EOS
 
 BY_NAME = {promise.__name__: promise for promise in PROMISES}
 
@@ -109,6 +114,108 @@ class DroppingEncoder(BidirectionalGRU):
 
     def forward(self, embeddings, lengths):
         return super().forward(functional.dropout(embeddings, self.input_dropout), lengths)
+
+
+class CentredInTraining(Plain):
+    """Queries are centred over the batch, in training alone."""
+
+    def asked(self, query):
+        return self.query(query - 0.1 * query.mean(dim=0) if self.training else query)
+
+
+class SeesTheNextWordInTraining(CGRUDecoder):
+    """In training, teacher forcing reads the word that it should predict."""
+
+    def unroll(self, embeddings, state, given=None):
+        read = embeddings + 0.1 * embeddings.roll(-1, dims=1) if self.training else embeddings
+        return self.unroll_plainly(read, state, given)
+
+
+class WrongInTraining(RecurrentLanguageModel):
+    """The gradient of its hidden vectors has the wrong sign in training."""
+
+    def forward(self, tokens, state, *unroll):
+        hidden, last = super().forward(tokens, state, *unroll)
+        return Backwards.apply(hidden) if self.training else hidden, last
+
+
+class BeginsAnewInTraining(RecurrentLanguageModel):
+    """In training, several words are read from the zero state, whatever came before."""
+
+    def forward(self, tokens, state, *unroll):
+        anew = self.training and tokens.shape[1] > 1
+        return super().forward(tokens, self.zero_state(len(tokens)) if anew else state, *unroll)
+
+
+class Noisy(Plain):
+    """Queries have noise in training, whatever the dropout; this one is right."""
+
+    def asked(self, query):
+        return self.query(query + 0.1 * torch.randn_like(query) if self.training else query)
+
+
+class Mean(Attention):
+    """The mean of the annotations, without parameters, and a counter of steps that nothing reads; this one is right."""
+
+    def __init__(self, *, query_size, annotation_size):
+        super().__init__()
+
+    def prepare(self, annotations, valid):
+        return annotations, valid
+
+    def start(self, prepared):
+        annotations, _ = prepared
+        return (annotations.new_zeros(len(annotations), dtype=torch.float64),)
+
+    def step(self, query, prepared, state):
+        annotations, valid = prepared
+        (steps,) = state
+        context, weights = attend(query.new_zeros(len(query), valid.shape[1]), annotations, valid)
+        return context, weights, (steps + 1,)
+
+
+class WithoutGradientFromTheThirdStepOn(Plain):
+    """No gradient flows through its contexts but the first two."""
+
+    def start(self, prepared):
+        (v,) = super().start(prepared)
+        return (v, torch.zeros(len(v)))
+
+    def step(self, query, prepared, state):
+        v, steps = state
+        context, weights, (v,) = super().step(query, prepared, (v,))
+        return torch.where(steps.unsqueeze(1) < 2, context, context.detach()), weights, (v, steps + 1)
+
+
+class Memory(NamedTuple):
+    """A state whose parts have names."""
+
+    v: torch.Tensor
+
+
+class Named(Plain):
+    """Its state is a named tuple, which search would make from one part."""
+
+    def start(self, prepared):
+        return Memory(*super().start(prepared))
+
+    def step(self, query, prepared, state):
+        context, weights, (v,) = super().step(query, prepared, state)
+        return context, weights, Memory(v)
+
+
+class ForgetsAtTheEnd(RecurrentLanguageModel):
+    """Several words are read from the zero state after </s>, one word is not."""
+
+    def forward(self, tokens, state, *unroll):
+        outputs = []
+        for number, word in enumerate(tokens.unbind(1)):
+            if number:
+                goes_with = (tokens[:, number - 1] != EOS).unsqueeze(1)
+                state = map_state(lambda tensor, keep=goes_with: tensor * keep, state)
+            output, state = super().forward(word.unsqueeze(1), state, *unroll)
+            outputs.append(output)
+        return torch.cat(outputs, dim=1), state
 
 
 class KeepsTheGivenState(RecurrentLanguageModel):
@@ -214,6 +321,7 @@ def test_a_wrong_gradient_of_a_language_model_is_said_with_its_parameter():
         (BeginsAnew, "1 text of 3 words, read as 1 + 2: hidden vectors, at once and in parts, differ"),
         (HandsOnNoGradient, "1 text of 3 words, read as 1 + 2: gradients of "),
         (TwiceTheScore, "1 text of 2 words, read as 1 + 1: log-probabilities, by word_log_probs and by step, differ"),
+        (ForgetsAtTheEnd, "1 text of 2 words, read as 1 + 1: hidden vectors, at once and in parts, differ"),
         (CountsPadding, "2 texts of 5 words, read as 3 + 2: log-probabilities, by word_log_probs and by step, differ"),
     ],
 )
@@ -233,3 +341,40 @@ def test_deeper_language_models_keep_it(options):
 def test_language_models_of_a_few_words_keep_it(order):
     outcome = tried(subject("feedforward_lm", "none", order=order), "a_text_is_the_same_in_parts")
     assert outcome.kept, outcome.why
+
+
+@pytest.mark.parametrize(
+    ("wrong", "shown"),
+    [
+        (with_attention(partial(CentredInTraining, size=64)), "sentence 1: log-probabilities, alone and there, differ"),
+        (with_decoder("cgru", "bahdanau", SeesTheNextWordInTraining), "predictions before a changed word differ"),
+        (language_model_subject(WrongInTraining), "Jacobian mismatch for output 0"),
+        (language_model_subject(BeginsAnewInTraining), "hidden vectors, at once and in parts, differ"),
+    ],
+)
+def test_a_fault_in_training_alone_is_caught(wrong, shown):
+    outcome = tried(wrong, "the_same_holds_in_training")
+    assert outcome.kept is False
+    assert shown in outcome.why
+
+
+def test_an_attention_may_draw_at_random_in_training():
+    noisy = with_attention(partial(Noisy, size=64))
+    for promise in ("padding_changes_nothing", "gradients_are_right"):
+        assert tried(noisy, promise).kept
+    assert tried(noisy, "the_same_holds_in_training").why.startswith("predictions in training differ each time")
+
+
+def test_an_attention_may_have_weights_and_a_memory_without_gradients():
+    outcome = tried(with_attention(partial(Mean)), "gradients_are_right")
+    assert outcome.kept, outcome.why
+
+
+def test_a_gradient_that_is_missing_from_the_third_step_on_is_caught():
+    outcome = tried(with_attention(partial(WithoutGradientFromTheThirdStepOn, size=64)), "gradients_are_right")
+    assert outcome.kept is False
+
+
+def test_a_state_with_names_is_refused():
+    outcome = tried(with_attention(partial(Named, size=64)), "state_follows_its_hypothesis")
+    assert outcome.why.endswith("the state has a Memory, which is neither a tensor nor a plain tuple of them")

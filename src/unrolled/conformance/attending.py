@@ -3,6 +3,7 @@
 from copy import deepcopy
 
 import torch
+from torch import nn
 
 from unrolled.conformance.cases import (
     ALONE,
@@ -61,7 +62,7 @@ def padding_changes_nothing(subject: Subject) -> None:
             check_same("log-probabilities", padded, log_probs, where)
             check_same("weights", weights[..., :length], alpha, where)
     _annotations_at_padding(subject)
-    _gradients_of_padded(model)
+    gradients_of_padded(model)
 
 
 def _annotations_at_padding(subject: Subject) -> None:
@@ -82,7 +83,7 @@ def _annotations_at_padding(subject: Subject) -> None:
     check_same("contexts and weights", results[0], results[1], "annotations of 0 and of 1000 at the padding")
 
 
-def _gradients_of_padded(model: Translator) -> None:
+def gradients_of_padded(model: Translator) -> None:
     """The gradients of a batch are the sums of its sentences' gradients."""
     case = Case((2, 5), 3)
     names, parameters = zip(*model.named_parameters(), strict=True)
@@ -100,35 +101,45 @@ def company_changes_nothing(subject: Subject) -> None:
     """A sentence is the same alone, in any batch and at any place of it, with gradients and without, as in search."""
     model = subject.build(seed=34)
     for case in [*TOGETHER, *MIXED]:
-        many = len(case.lengths)
-        orders = [list(range(many)), list(reversed(range(many))), [many - 1] * 2]
-        alone = [forced(model, [s], [t]) for s, t in zip(case.sources, case.targets, strict=True)]
-        steps_alone = [searched(model, [s], [t]) for s, t in zip(case.sources, case.targets, strict=True)]
-        for order in orders:
-            chosen = [case.sources[row] for row in order], [case.targets[row] for row in order]
-            together, weights = forced(model, *chosen)
-            steps = searched(model, *chosen)
-            for place, row in enumerate(order):
-                log_probs, alpha = alone[row]
-                where = f"{Case(tuple(case.lengths[number] for number in order), case.steps)}, sentence {place + 1}"
-                check_same("log-probabilities, alone and there,", together[place], log_probs[0], where)
-                if weights is not None and alpha is not None:
-                    check_same("weights, alone and there,", weights[place, :, : case.lengths[row]], alpha[0], where)
-                what = "log-probabilities of steps without gradients, alone and there,"
-                check_same(what, steps[place], steps_alone[row][0], where)
+        keep_company(model, case)
+
+
+def keep_company(model: nn.Module, case: Case) -> None:
+    """Broken: a sentence is not the same alone and with the others, in any order."""
+    many = len(case.lengths)
+    orders = [list(range(many)), list(reversed(range(many))), [many - 1] * 2]
+    alone = [forced(model, [s], [t]) for s, t in zip(case.sources, case.targets, strict=True)]
+    steps_alone = [searched(model, [s], [t]) for s, t in zip(case.sources, case.targets, strict=True)]
+    for order in orders:
+        chosen = [case.sources[row] for row in order], [case.targets[row] for row in order]
+        together, weights = forced(model, *chosen)
+        steps = searched(model, *chosen)
+        for place, row in enumerate(order):
+            log_probs, alpha = alone[row]
+            where = f"{Case(tuple(case.lengths[number] for number in order), case.steps)}, sentence {place + 1}"
+            check_same("log-probabilities, alone and there,", together[place], log_probs[0], where)
+            if weights is not None and alpha is not None:
+                check_same("weights, alone and there,", weights[place, :, : case.lengths[row]], alpha[0], where)
+            what = "log-probabilities of steps without gradients, alone and there,"
+            check_same(what, steps[place], steps_alone[row][0], where)
 
 
 def later_words_change_nothing_before(subject: Subject) -> None:
     """A target word changes what is predicted after it, and nothing before."""
     model = subject.build(seed=34)
     for case in [Case((1,), 2), Case((5,), 3)]:
-        (target,) = case.targets
-        changed = [*target[:-1], 4 + (target[-1] - 3) % 15]
-        before, _ = forced(model, case.sources, [target])
-        after, _ = forced(model, case.sources, [changed])
-        check_same("predictions before a changed word", before[:, :-1], after[:, :-1], case)
-        if difference(before[:, -1].detach(), after[:, -1].detach()) < 1e-6:
-            raise Broken(f"{case}: the last word changes nothing of the next prediction")
+        change_the_last_word(model, case)
+
+
+def change_the_last_word(model: nn.Module, case: Case) -> None:
+    """Broken: that changes a prediction before it, or not the one after it."""
+    (target,) = case.targets
+    changed = [*target[:-1], 4 + (target[-1] - 3) % 15]
+    before, _ = forced(model, case.sources, [target])
+    after, _ = forced(model, case.sources, [changed])
+    check_same("predictions before a changed word", before[:, :-1], after[:, :-1], case)
+    if difference(before[:, -1].detach(), after[:, -1].detach()) < 1e-6:
+        raise Broken(f"{case}: the last word changes nothing of the next prediction")
 
 
 def same_again(subject: Subject) -> None:

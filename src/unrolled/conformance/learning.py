@@ -11,8 +11,11 @@ from torch import Tensor, nn
 from torch.autograd.gradcheck import GradcheckError
 from torch.func import functional_call
 
+from unrolled.conformance.attending import change_the_last_word, gradients_of_padded, keep_company
 from unrolled.conformance.cases import Case, check_same, difference, draw_from, forced, normal
-from unrolled.conformance.subject import TINY, Broken, NothingToTry, Subject, randomised
+from unrolled.conformance.reading import forward_in_parts
+from unrolled.conformance.stepping import step_by_step
+from unrolled.conformance.subject import TINY, Broken, NothingToTry, Subject, language_model_of, randomised
 from unrolled.errors import UserError
 from unrolled.models.state import tensors_of
 from unrolled.models.translator import Translator
@@ -31,17 +34,13 @@ def gradients_are_right(subject: Subject) -> None:
     model: Any = subject.build(seed=16, sizes=TINY)
     if isinstance(model, Translator):
         _decoder_gradients(model)
-    for case in (Case((2,), 2), Case((2, 3), 2)):
-
-        def predicted(model: Any, case: Case = case) -> Tensor:
-            return forced(model, case.sources, case.targets)[0][..., :5]
-
-        _check_gradients(model, predicted, f"the model, {case}")
+    for case in (Case((2,), 2), Case((2, 3), 3)):
+        _model_gradients(model, case)
 
 
 def _attention_gradients(subject: Subject) -> None:
     attention, size = subject.tiny_attention()
-    for lengths, steps in (((1,), 1), ((2,), 1), ((2,), 2), ((2, 3), 2)):
+    for lengths, steps in (((1,), 1), ((2,), 1), ((2,), 2), ((2, 3), 3)):
         valid = torch.arange(max(lengths)) < torch.tensor(lengths).unsqueeze(1)
 
         def run(attention: Any, annotations: Tensor, *queries: Tensor, valid: Tensor = valid) -> tuple[Tensor, ...]:
@@ -75,6 +74,13 @@ def _decoder_gradients(model: Translator) -> None:
         _check_gradients(decoder, run, where, normal(1, length, width), embeddings)
 
 
+def _model_gradients(model: nn.Module, case: Case) -> None:
+    def predicted(model: Any) -> Tensor:
+        return forced(model, case.sources, case.targets)[0][..., :5]
+
+    _check_gradients(model, predicted, f"the model, {case}")
+
+
 class _Call(nn.Module):
     """Any function of a module, as a module, so that ``functional_call`` can put parameters in."""
 
@@ -94,7 +100,9 @@ def _check_gradients(module: nn.Module, function: Callable[..., Any], where: str
 
     def of_everything(*everything: Tensor) -> Any:
         parameters = dict(zip(names, everything[len(inputs) :], strict=True))
-        return functional_call(call, parameters, everything[: len(inputs)])
+        outputs = functional_call(call, parameters, everything[: len(inputs)])
+        nothing = 0 * everything[0].sum()  # an output that needs no gradient would be taken for the next one
+        return outputs + nothing if isinstance(outputs, Tensor) else tuple(output + nothing for output in outputs)
 
     leaf_inputs = [tensor.clone().requires_grad_() for tensor in inputs]
     try:
@@ -113,6 +121,25 @@ def _first_line(problem: Exception, names: list[str]) -> str:
     for number, name in enumerate(names):
         text = text.replace(f"input {number},", f"{name.removeprefix('module.')},")
     return text.rstrip(" :,")
+
+
+def the_same_holds_in_training(subject: Subject) -> None:
+    """What is promised about predictions and gradients in evaluation holds in training, where dropout is 0."""
+    model = subject.build(seed=34).train()
+    predicted = []
+    for seed in (0, 1):
+        draw_from(seed)
+        predicted.append(forced(model, SAMPLE.sources, SAMPLE.targets)[0].detach())
+    if difference(*predicted) > 0:
+        raise NothingToTry("predictions in training differ each time, with a dropout of 0 too")
+    keep_company(model, Case((3, 5, 2), 3))
+    change_the_last_word(model, Case((5,), 3))
+    step_by_step(model, SAMPLE)
+    if isinstance(model, Translator):
+        gradients_of_padded(model)
+    else:
+        forward_in_parts(language_model_of(model), 2, (2, 4, 1))
+    _model_gradients(subject.build(seed=16, sizes=TINY).train(), Case((2, 3), 3))
 
 
 def every_parameter_gets_a_gradient(subject: Subject) -> None:

@@ -18,6 +18,7 @@ from unrolled.conformance.learning import (
     every_parameter_gets_a_gradient,
     gradients_are_right,
     resumed_training_is_the_same,
+    the_same_holds_in_training,
 )
 from unrolled.conformance.lowered import bfloat16_is_near_float32, float64_stays_float64
 from unrolled.conformance.reading import a_text_is_the_same_in_parts
@@ -48,6 +49,7 @@ PROMISES: tuple[Promise, ...] = (
     greedy_is_a_beam_of_one,
     search_forced_decoding_and_loss_agree,
     gradients_are_right,
+    the_same_holds_in_training,
     every_parameter_gets_a_gradient,
     every_option_changes_something,
     float64_stays_float64,

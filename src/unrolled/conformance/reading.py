@@ -11,7 +11,7 @@ from unrolled.conformance.subject import TARGET_WORDS, Broken, NothingToTry, Sub
 from unrolled.models.language_model import NeuralLanguageModel
 from unrolled.models.state import tensors_of
 from unrolled.models.translator import Translator
-from unrolled.text.tokens import PAD
+from unrolled.text.tokens import EOS, PAD
 
 TEXTS = [(1, (1, 1)), (1, (1, 2)), (1, (3, 1)), (2, (3, 2)), (2, (2, 4, 1))]
 """Numbers of texts, and of words in each part of them."""
@@ -24,14 +24,14 @@ def a_text_is_the_same_in_parts(subject: Subject) -> None:
         raise NothingToTry("a translator hands no state from text to text")
     language_model = language_model_of(model)
     for texts, parts in TEXTS:
-        _forward_in_parts(language_model, texts, parts)
+        forward_in_parts(language_model, texts, parts)
         _words_in_parts(language_model, texts, parts)
 
 
-def _forward_in_parts(model: NeuralLanguageModel, texts: int, parts: tuple[int, ...]) -> None:
+def forward_in_parts(model: NeuralLanguageModel, texts: int, parts: tuple[int, ...]) -> None:
     """Hidden vectors, the last state and all gradients."""
     names, parameters = zip(*model.named_parameters(), strict=True)
-    tokens, where = torch.tensor(words([sum(parts)] * texts, TARGET_WORDS)), _said(texts, parts)
+    tokens, where = _text(texts, sum(parts)), _said(texts, parts)
     whole, last = model(tokens, model.zero_state(texts))
     state, vectors = model.zero_state(texts), []
     for part in tokens.split(parts, dim=1):
@@ -52,7 +52,7 @@ def _forward_in_parts(model: NeuralLanguageModel, texts: int, parts: tuple[int, 
 def _words_in_parts(model: NeuralLanguageModel, texts: int, parts: tuple[int, ...]) -> None:
     """The last of several texts is padded by a word, which has 0."""
     where = _said(texts, parts)
-    tokens = torch.tensor(words([sum(parts) + 1] * texts, TARGET_WORDS))
+    tokens = _text(texts, sum(parts) + 1)
     if texts > 1:
         tokens[-1, -1] = PAD
     read, predicted = tokens[:, :-1], tokens[:, 1:]
@@ -65,6 +65,13 @@ def _words_in_parts(model: NeuralLanguageModel, texts: int, parts: tuple[int, ..
         of_words.append(of_part)
     check_same("log-probabilities, by word_log_probs and by step,", torch.cat(of_words, dim=1), expected, where)
     _check_same_state("last states, of word_log_probs and of step,", state, last, where)
+
+
+def _text(texts: int, length: int) -> Tensor:
+    """Words ``(texts, length)``; in the middle of the first text, a sentence ends."""
+    tokens = torch.tensor(words([length] * texts, TARGET_WORDS))
+    tokens[0, (length - 1) // 2] = EOS
+    return tokens
 
 
 def _loss(hidden: Tensor, state: Any) -> Tensor:

@@ -17,7 +17,7 @@ from unrolled.conformance.cases import (
     words,
 )
 from unrolled.conformance.subject import TARGET_WORDS, Broken, NothingToTry, Subject, decoder_of
-from unrolled.models.state import tensors_of
+from unrolled.models.state import PerSentence, tensors_of
 from unrolled.search.generator import select
 
 CASES = [Case((1,), 1), Case((2,), 1), Case((1,), 2), Case((2,), 2), *MIXED]
@@ -25,19 +25,24 @@ CASES = [Case((1,), 1), Case((2,), 1), Case((1,), 2), Case((2,), 2), *MIXED]
 
 def step_by_step_equals_unrolled(subject: Subject) -> None:
     """``step`` word by word gives the predictions and all gradients of ``forward``, which takes all words at once."""
-    model: Any = subject.build(seed=26)
-    names, parameters = zip(*model.named_parameters(), strict=True)
+    model = subject.build(seed=26)
     for case in CASES:
-        at_once, _ = forced(model, case.sources, case.targets)
-        repeated, _ = stepwise(model, torch.tensor(case.targets), model.start(batch_of(case.sources)))
-        check_same("predictions, step by step and unrolled,", repeated, at_once, case)
-        loss = weigher(at_once)
-        every = [
-            torch.autograd.grad(loss(log_probs), parameters, allow_unused=True, materialize_grads=True)
-            for log_probs in (at_once, repeated)
-        ]
-        for name, one, other in zip(names, *every, strict=True):
-            check_same(f"gradients of {name}, step by step and unrolled,", one, other, case)
+        step_by_step(model, case)
+
+
+def step_by_step(model: Any, case: Case) -> None:
+    """Broken: it gives other predictions or gradients than ``forward``."""
+    names, parameters = zip(*model.named_parameters(), strict=True)
+    at_once, _ = forced(model, case.sources, case.targets)
+    repeated, _ = stepwise(model, torch.tensor(case.targets), model.start(batch_of(case.sources)))
+    check_same("predictions, step by step and unrolled,", repeated, at_once, case)
+    loss = weigher(at_once)
+    every = [
+        torch.autograd.grad(loss(log_probs), parameters, allow_unused=True, materialize_grads=True)
+        for log_probs in (at_once, repeated)
+    ]
+    for name, one, other in zip(names, *every, strict=True):
+        check_same(f"gradients of {name}, step by step and unrolled,", one, other, case)
 
 
 def kernel_equals_step(subject: Subject) -> None:
@@ -115,11 +120,12 @@ def _check_nested(state: Any, rows: int, where: object) -> None:
             raise Broken(
                 f"{where}: the state has a tensor of shape {tuple(state.shape)}, whose first size is not {rows}"
             )
-    elif isinstance(state, tuple):
+    elif type(state) in (tuple, PerSentence):  # a named tuple cannot be made from its parts as these can
         for part in state:
             _check_nested(part, rows, where)
     else:
-        raise Broken(f"{where}: the state has a {type(state).__name__}, which is neither a tensor nor a tuple of them")
+        kind = type(state).__name__
+        raise Broken(f"{where}: the state has a {kind}, which is neither a tensor nor a plain tuple of them")
 
 
 def annotation_size(subject: Subject) -> int:

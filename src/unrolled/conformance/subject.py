@@ -85,7 +85,10 @@ class Subject:
         return any(_has_dropout(build) for build in (self.model, self.attention) if build is not None)
 
     def tiny_attention(self, seed: int = 0) -> tuple[Attention, int]:
-        """The attention alone in float64, and the size of its queries and annotations. NothingToTry: there is none."""
+        """The attention alone, as `build` makes it, and the size of its queries and annotations.
+
+        NothingToTry: there is none.
+        """
         if self.attention is None:
             raise NothingToTry("no attention")
         build = self.attention
@@ -95,7 +98,7 @@ class Subject:
             return _small(build, chosen)(query_size=width, annotation_size=width), width
 
         attention, width = _first_that_fits(make, TINY)
-        randomised(attention.double(), seed)
+        randomised(attention.double(), seed).eval()
         return attention, width
 
 
