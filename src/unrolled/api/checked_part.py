@@ -7,6 +7,7 @@ from typing import Any
 from omegaconf import DictConfig
 
 from unrolled.api.records import Records
+from unrolled.api.torch_settings import usual_settings
 from unrolled.configuration.build import build_subject
 from unrolled.configuration.composition import composing, one_line, options_of
 from unrolled.configuration.own_parts import own_mistake
@@ -60,7 +61,10 @@ def rows(config: DictConfig) -> Iterator[Row]:
 
     tried = _rows(config)
     while True:
-        with torch.random.fork_rng(devices=[]):  # around each row alone: between them it is the caller's
+        with (
+            usual_settings(),
+            torch.random.fork_rng(devices=[]),
+        ):  # around each row alone: between them it is the caller's
             row = next(tried, None)
         if row is None:
             return

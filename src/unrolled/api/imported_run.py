@@ -8,6 +8,7 @@ from typing import Any
 from omegaconf import DictConfig, OmegaConf
 
 from unrolled.api.loading import load
+from unrolled.api.torch_settings import usual_settings
 from unrolled.api.trained_run import TrainedRun
 from unrolled.configuration.build import build_model
 from unrolled.configuration.composition import composed, one_line, options_of
@@ -54,6 +55,7 @@ def import_arpa(file: str | PathLike[str], to: str | PathLike[str]) -> TrainedRu
         return load(imported_ngrams(composed("arpa", options_of({"file": file, "to": to}))))
 
 
+@usual_settings()
 def imported_ngrams(config: DictConfig) -> Path:
     """The run folder from the ARPA file that ``config`` of arpa.py names."""
     folder = Path(config.to)
@@ -66,6 +68,7 @@ def imported_ngrams(config: DictConfig) -> Path:
     return folder
 
 
+@usual_settings()
 def imported_translator(config: DictConfig) -> Path:
     """The run folder from the checkpoint that ``config`` of import_weights.py names."""
     files = {name: config[name] for name in ("from", "source_dictionary", "target_dictionary")}

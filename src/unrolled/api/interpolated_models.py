@@ -7,6 +7,7 @@ from typing import Any
 from unrolled.api.judged_sentences import texts
 from unrolled.api.language_model_run import LanguageModelRun
 from unrolled.api.loading import Folder, load
+from unrolled.api.torch_settings import usual_settings
 from unrolled.api.trained_run import folders_of
 from unrolled.errors import UserError
 from unrolled.inference.interpolation import comparison, read_text
@@ -48,6 +49,7 @@ def interpolate(
     return interpolated(models, lines, context)
 
 
+@usual_settings()
 def interpolated(
     models: Sequence[TrainedLanguageModel], lines: Mapping[str, Sequence[str]], context: str | None
 ) -> InterpolatedModels:

@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 
 from unrolled.api.judged_sentences import scored_sentence, texts
 from unrolled.api.records import Records
+from unrolled.api.torch_settings import usual_settings
 from unrolled.api.trained_run import Text, TrainedRun
 from unrolled.configuration.build import build_search
 from unrolled.configuration.composition import composed, known, one_line, options_of
@@ -31,7 +32,7 @@ class LanguageModelRun(TrainedRun):
     @cached_property
     def models(self) -> list[TrainedLanguageModel]:
         """The language models, on their device; of a mixture, that alone."""
-        with one_line(), self._trusting():
+        with one_line(), self._trusting(), usual_settings():
             return load_language_models(self._settings)
 
     def ready(self) -> Self:
@@ -39,6 +40,7 @@ class LanguageModelRun(TrainedRun):
         _ = self.models
         return self
 
+    @usual_settings()
     def score(self, sentences: Text, targets: Text | None = None, *, context: str | None = None) -> Any:
         """See `TrainedRun.score`."""
         if targets is not None:
@@ -61,6 +63,7 @@ class LanguageModelRun(TrainedRun):
         chosen = {name: value for name, value in given.items() if value is not None}
         return list(self.samples(composed("sample", [*known(options, OPTIONS, "sample"), *options_of(chosen)])))
 
+    @usual_settings()
     def save_arpa(self, file: str | PathLike[str]) -> None:
         """See `TrainedRun.save_arpa`."""
         path = path_of("file", file)
@@ -83,4 +86,6 @@ class LanguageModelRun(TrainedRun):
             raise UserError(f"{called('sample')} only samples: omit search=..., or give search=sampling")
         for start in range(0, settings.number, settings.batch):
             count = min(settings.batch, settings.number - start)
-            yield from model.sample(sampling, count, max_length=settings.max_length)
+            with usual_settings():
+                drawn = model.sample(sampling, count, max_length=settings.max_length)
+            yield from drawn

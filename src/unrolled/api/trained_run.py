@@ -12,6 +12,7 @@ from omegaconf import DictConfig
 from unrolled.api.judged_sentences import ScoredSentence, TranslatedSentence
 from unrolled.api.pair_attention import Matrices, PairAttention
 from unrolled.api.records import Records, html_table
+from unrolled.api.torch_settings import usual_settings
 from unrolled.configuration.composition import one_line
 from unrolled.configuration.slots import trusting
 from unrolled.configuration.values import read_plain, resolved, run_folders
@@ -177,7 +178,7 @@ class TrainedRun:
         from unrolled.api.averaged_run import averaged
         from unrolled.api.loading import load
 
-        with one_line(), self._trusting():
+        with one_line(), self._trusting(), usual_settings():
             folder = averaged(str(self.folder), which, number)
         return cast(Self, load(folder, trust=self._trust))
 
@@ -188,7 +189,7 @@ class TrainedRun:
         """
         from unrolled.api.exported_run import exported
 
-        with one_line(), self._trusting():
+        with one_line(), self._trusting(), usual_settings():
             return exported(str(self.folder), output)
 
     def save_arpa(self, file: str | PathLike[str]) -> None:

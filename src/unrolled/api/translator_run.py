@@ -10,6 +10,7 @@ from omegaconf import DictConfig
 from unrolled.api.judged_sentences import TranslatedSentence, scored_sentence, texts
 from unrolled.api.pair_attention import Matrices, pair_attention
 from unrolled.api.records import Records
+from unrolled.api.torch_settings import usual_settings
 from unrolled.api.trained_run import Text, TrainedRun, same_kind
 from unrolled.configuration.composition import composed, known, one_line, options_of
 from unrolled.configuration.load import load_translator, searching
@@ -35,7 +36,7 @@ class TranslatorRun(TrainedRun):
     @cached_property
     def translator(self) -> TrainedTranslator:
         """The models with their search, on their device."""
-        with one_line(), self._trusting():
+        with one_line(), self._trusting(), usual_settings():
             return load_translator(self._settings)
 
     def ready(self) -> Self:
@@ -71,6 +72,7 @@ class TranslatorRun(TrainedRun):
             return best[0] if isinstance(sentences, str) else best
         return lists[0] if isinstance(sentences, str) else lists
 
+    @usual_settings()
     def hypotheses(
         self,
         lines: Sequence[str],
@@ -115,11 +117,13 @@ class TranslatorRun(TrainedRun):
         looked = iter(self.attending([best for nbest in lists for best in nbest]))
         return [Records(replace(best, attention=next(looked)) for best in nbest) for nbest in lists]
 
+    @usual_settings()
     def attending(self, hypotheses: Sequence[TranslatedSentence]) -> Matrices:
         """Where the model looked while it wrote each of ``hypotheses``, without memory and gates."""
         sources, ids = [best.source for best in hypotheses], [best.ids for best in hypotheses]
         return Matrices(map(pair_attention, self.translator.attend(sources, ids)))
 
+    @usual_settings()
     def score(self, sentences: Text, targets: Text | None = None, *, context: str | None = None) -> Any:
         """See `TrainedRun.score`."""
         if targets is None:
@@ -131,6 +135,7 @@ class TranslatorRun(TrainedRun):
         scored_lines = Records(scored_sentence(line, pieces) for line, pieces in zip(lines, scored, strict=True))
         return scored_lines[0] if isinstance(sentences, str) else scored_lines
 
+    @usual_settings()
     def attend(self, sentences: Text, targets: Text | None = None) -> Any:
         """See `TrainedRun.attend`."""
         if not self.translator.attends:
@@ -147,6 +152,7 @@ class TranslatorRun(TrainedRun):
         """See `TrainedRun.evaluate`."""
         return self.figures_of(self._evaluating(options, split=split, pictures=pictures))
 
+    @usual_settings()
     def figures_of(self, settings: DictConfig) -> dict[str, Any]:
         """What evaluate.py shows with ``settings``."""
         from unrolled.api.evaluation import evaluated  # and sacreBLEU
@@ -161,6 +167,7 @@ class TranslatorRun(TrainedRun):
         names = list(memory) if isinstance(memory, tuple) else memory
         return self.ablations_of(self._evaluating(options, split=split, memory=names))
 
+    @usual_settings()
     def ablations_of(self, settings: DictConfig) -> Any:
         """What evaluate.py shows with ``settings`` whose ``memory`` is not null."""
         from unrolled.api.memory_ablations import memories_of, memory_ablations  # and sacreBLEU
@@ -174,6 +181,7 @@ class TranslatorRun(TrainedRun):
         """See `TrainedRun.probe`."""
         return self.probe_of(self._evaluating(options, split=split, probe=True))
 
+    @usual_settings()
     def probe_of(self, settings: DictConfig) -> Any:
         """What evaluate.py shows with ``settings`` whose ``probe`` is true."""
         from unrolled.api.memory_probe import memory_probe

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from unrolled.api.torch_settings import usual_settings
 from unrolled.configuration.command import CHATTERS, LIBRARY_NOTICES
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)
-OF_LIGHTNING = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS", "CUBLAS_WORKSPACE_CONFIG")
+OF_LIGHTNING = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS", "CUBLAS_WORKSPACE_CONFIG", "PYTORCH_NVML_BASED_CUDA_CHECK")
 """Environment variables that Lightning sets."""
 
 
@@ -25,8 +26,9 @@ def undisturbed(progress: bool = False) -> Iterator[None]:
     """Whatever training does in the block, afterwards the process has what it had before.
 
     That is: signal handlers, random states, the current folder, warning filters, levels of loggers, PyTorch's switches
-    for deterministic algorithms, and the environment variables that Lightning sets. progress: lines of the log on
-    standard error during the block, unless the program has set up logging itself.
+    for deterministic algorithms, and the environment variables that Lightning sets. In the block PyTorch has its
+    `usual_settings`. progress: lines of the log on standard error during the block, unless the program has set up
+    logging itself.
     """
     import torch
 
@@ -38,7 +40,8 @@ def undisturbed(progress: bool = False) -> Iterator[None]:
     cudnn: Any = torch.backends.cudnn
     switches = cudnn.benchmark, cudnn.deterministic
     try:
-        with torch.random.fork_rng(range(torch.cuda.device_count())), warnings.catch_warnings(), _log(progress):
+        states = torch.random.fork_rng(range(torch.cuda.device_count()))
+        with states, usual_settings(), warnings.catch_warnings(), _log(progress):
             for notice in LIBRARY_NOTICES:
                 warnings.filterwarnings("ignore", notice)
             yield

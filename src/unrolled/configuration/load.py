@@ -145,7 +145,7 @@ def _load(run: str | None) -> tuple[DictConfig, nn.Module, Tokenizer | None, Tok
     source_tokenizer, target_tokenizer = tokenizers_of(config, folder)
     source_vocabulary = None if source_tokenizer is None else source_tokenizer.size
     check_sizes(config, str(folder / CONFIG))
-    with reading(folder / CONFIG):
+    with reading(folder / CONFIG), torch.random.fork_rng(devices=[]):  # initial values that nobody needs are drawn
         model = build_model(config, source_vocabulary=source_vocabulary, target_vocabulary=target_tokenizer.size)
     load_weights(model, folder, fingerprint(source_tokenizer, target_tokenizer))
     return config, model, source_tokenizer, target_tokenizer
