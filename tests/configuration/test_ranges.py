@@ -102,6 +102,7 @@ def test_what_conf_writes_is_within_its_range():
         ),
         ({"cache": None}, "cache=null: give a name"),
         ({"nbest": 0}, "nbest=0: give a whole number from 1"),
+        ({"nbest": 10**6}, "nbest=1000000: give a whole number from 1 to 100000"),
         (
             {"search": {"length_normalization": {"alpha": 300}}},
             "search.length_normalization.alpha=300: give a number from 0 to 10",

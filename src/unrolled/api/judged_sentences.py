@@ -80,7 +80,9 @@ def texts(sentences: Any, name: str = "sentences") -> list[str]:
 
 
 def check_ordered(name: str, items: Any) -> None:
-    """UserError: a table of pandas', whose items are the names of its columns; a set or dictionary."""
+    """UserError: a table of pandas', whose items are the names of its columns; a set or dictionary; no items at all."""
+    if getattr(items, "shape", None) == ():
+        raise UserError(f"{name} is an array without dimensions: give a list, or its only item, {name}.item()")
     if hasattr(items, "columns"):
         raise UserError(f"{name} is a table: give one column of it, or its rows, {name}.values.tolist()")
     if isinstance(items, Mapping | Set):

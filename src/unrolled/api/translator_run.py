@@ -14,7 +14,8 @@ from unrolled.api.torch_settings import usual_settings
 from unrolled.api.trained_run import Text, TrainedRun, same_kind
 from unrolled.configuration.composition import composed, known, one_line, options_of
 from unrolled.configuration.load import load_translator, searching
-from unrolled.errors import POSITIVE_WHOLE, UserError, check
+from unrolled.configuration.ranges import HYPOTHESES
+from unrolled.errors import UserError, check
 from unrolled.figures.formats import picture_formats
 from unrolled.inference.long_lines import shortened
 from unrolled.inference.trained_translator import TrainedTranslator
@@ -59,7 +60,7 @@ class TranslatorRun(TrainedRun):
             chosen = [*known(options, OPTIONS, "translate"), *options_of(beam)]
             settings = composed("translate", [*self._given, *chosen])
         if nbest is not None:
-            check("nbest", nbest, POSITIVE_WHOLE)
+            check("nbest", nbest, HYPOTHESES)
         lists = self.hypotheses(
             texts(sentences),
             count=nbest or 1,

@@ -155,6 +155,7 @@ class TwoNumbers:
 SHARE = Numbers(least=0, below=1)
 SIZE = Numbers(least=1, most=2**16, whole=True)  # of a layer: more is a typing error, and fits into no memory
 COUNT = Numbers(least=1, most=10**9, whole=True)
+HYPOTHESES = Numbers(least=1, most=10**5, whole=True)
 LIMIT = Numbers(least=1, whole=True, also=(-1, None))  # -1 and null: none
 SEED = Numbers(least=0, most=2**32 - 1, whole=True)
 TRIALS = Numbers(least=1, most=10**6, whole=True)
@@ -314,7 +315,7 @@ OPTIONS: dict[str, Allowed] = {
     "logger.wandb.mode": OneOf(("auto", "online", "offline", "disabled")),
     "logger.wandb.tags": Tags(),
     # searches
-    "search.beam_size": Numbers(least=1, most=10**5, whole=True),
+    "search.beam_size": HYPOTHESES,
     "search.coverage_penalty": NOT_NEGATIVE,
     "search.shortlist.likely": replace(COUNT, also=(None,)),
     "search.shortlist.frequent": COUNT,
@@ -358,7 +359,7 @@ OPTIONS: dict[str, Allowed] = {
     "lines": COUNT,
     "number": COUNT,
     "batch": COUNT,
-    "translate nbest": COUNT,
+    "translate nbest": HYPOTHESES,
     "gold_base": Numbers(least=0, most=1, whole=True),
     "pictures": HowManyOrWhich(),
     "probe": FLAG,
