@@ -97,3 +97,20 @@ def test_hydra_is_as_it_was():
         assert GlobalHydra.instance().hydra is mine
     assert HydraConfig.instance().cfg is outside
     assert not GlobalHydra.instance().is_initialized()
+
+
+@pytest.mark.parametrize("arguments", [["-c", "settings.yaml"], ["--config-dir"], ["model=rnn_lm"]])
+def test_arguments_of_the_program_are_no_options(arguments, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["program.py", *arguments])
+    with pytest.raises(UserError, match=r"^model=cgruu: there is no such choice; did you mean cgru\?$"):
+        composed("train", ["model=cgruu"])
+    with pytest.raises(UserError, match=r"^model=ngram_lm: this is trained by counting"):
+        composed("check", ["model=ngram_lm"])
+
+
+def test_a_file_in_a_folder_that_is_searched_is_named(tmp_path):
+    file = tmp_path / "attention" / "mine.yaml"
+    file.parent.mkdir()
+    file.write_bytes(b"_target_: x # \xe9")
+    with pytest.raises(UserError, match=f"^{file}:1: this is not UTF-8"):
+        composed("train", ["attention=mine", f"hydra.searchpath=['file://{tmp_path}']"])

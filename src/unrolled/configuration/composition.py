@@ -84,14 +84,17 @@ def known(options: Sequence[str], names: Sequence[str], where: str) -> list[str]
 
 
 @contextmanager
-def one_line() -> Iterator[None]:
-    """UserError instead of what Hydra and OmegaConf raise at a user's mistake; other errors pass unchanged."""
+def one_line(options: Sequence[str] = ()) -> Iterator[None]:
+    """UserError instead of what Hydra and OmegaConf raise at a user's mistake; other errors pass unchanged.
+
+    options: those that were given. The arguments of the program around us are none.
+    """
     try:
         yield
     except UserError:
         raise
     except Exception as problem:
-        line = users_mistake(problem)
+        line = users_mistake(problem, options)
         if line is None:
             raise
         if several := re.match(r"(.+): add -m ", line):
@@ -115,7 +118,7 @@ def _composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
     composer, before = GlobalHydra.instance().hydra, singleton.cfg  # of a program that uses Hydra itself
     GlobalHydra.instance().hydra = None
     try:
-        with one_line():
+        with one_line(options):
             if words := not_named(options):
                 raise UserError(f"{' '.join(words)}: {NAMED}")
             with initialize_config_dir(str(CONF), job_name=command, version_base="1.3"):

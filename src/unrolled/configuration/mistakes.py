@@ -31,8 +31,12 @@ ONE_OF = "Only one of --run"  # how Hydra begins to say that two of its own flag
 PLUGINS = {"joblib": "sweep", "submitit_slurm": "slurm", "submitit_local": "slurm"}  # Hydra's, and our extra for each
 
 
-def users_mistake(problem: BaseException) -> str | None:
-    """The line that tells the user what to mend, or None if ``problem`` is not the user's mistake."""
+def users_mistake(problem: BaseException, words: Sequence[str] | None = None) -> str | None:
+    """The line that tells the user what to mend, or None if ``problem`` is not the user's mistake.
+
+    words: the options that were given; None: those of the command line.
+    """
+    words = sys.argv[1:] if words is None else words
     cause: BaseException | None = problem
     while cause is not None:
         if isinstance(cause, UserError):
@@ -44,7 +48,7 @@ def users_mistake(problem: BaseException) -> str | None:
         return f"{problem.filename}: {problem.strerror}{mend}"
     if isinstance(problem, TypeError | InstantiationException) and (changed := _changed(str(problem))):
         return changed
-    if line := _own_mistake(problem):
+    if line := _own_mistake(problem, words):
         return line
     if isinstance(problem, InstantiationException) and (match := re.match(NO_CLASS, str(problem))):
         from unrolled.configuration.own_parts import no_such_class  # which imports what few commands need
@@ -52,18 +56,18 @@ def users_mistake(problem: BaseException) -> str | None:
         said = f"name a class or a function: this is of type {match[2]}" if match[2] else no_such_class(match[1])
         return f"{f'{match[3]}.' if match[3] else ''}_target_: {said}"
     if isinstance(problem, ValueError) and str(problem).startswith(NO_NAME):
-        return f"{' '.join(not_named(sys.argv[1:]))}: {NAMED}"
+        return f"{' '.join(not_named(words))}: {NAMED}"
     if isinstance(problem, ValueError) and str(problem).startswith(ONE_OF):
         return "-m, --cfg and --info exclude each other: give one of them"
     if isinstance(problem, HydraException | OmegaConfBaseException) and not isinstance(problem, InstantiationException):
-        return _configuration_mistake(problem)
+        return _configuration_mistake(problem, words)
     return None
 
 
-def _own_mistake(problem: BaseException) -> str | None:
+def _own_mistake(problem: BaseException, words: Sequence[str]) -> str | None:
     from unrolled.configuration.own_parts import own_mistake  # which imports what few commands need
 
-    return own_mistake(problem)
+    return own_mistake(problem, words)
 
 
 def missing_package(problem: BaseException) -> str | None:
@@ -97,7 +101,7 @@ def _trains() -> bool:
     return not HydraConfig.initialized() or HydraConfig.get().job.config_name == "train"
 
 
-def _configuration_mistake(problem: Exception) -> str:
+def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
     """One line instead of Hydra's several, with the nearest valid choice if there is one."""
     text = str(problem)
     if isinstance(problem, MissingConfigException) and (
@@ -132,11 +136,11 @@ def _configuration_mistake(problem: Exception) -> str:
     if isinstance(problem, InterpolationToMissingValueError) and (option := re.search(r"value: (\S+)", text)):
         return f"{option[1]} is missing: give {option[1]}=..."
     if isinstance(problem, InterpolationKeyError) and (option := re.search(r"key '([^']+)' not found", text)):
-        if words := ", ".join(word for word in sys.argv[1:] if "${" + option[1] in word):
+        if words := ", ".join(word for word in given if "${" + option[1] in word):
             return f"{words}: there is no {option[1]} that ${{{option[1]}}} could be: quote the value twice, or omit it"
         return f"{problem.full_key}: there is no {option[1]}; give {problem.full_key}=..."
     if inside := re.match(r"In '([\w/]+)': Could not override '([\w/]+)'", text):
-        words = ", ".join(word for word in sys.argv[1:] if CHOICE.fullmatch(word))
+        words = ", ".join(word for word in given if CHOICE.fullmatch(word))
         if inside[1] == "objective/counting":
             return f"{words}: this is trained by counting, and this command needs gradients: choose another model"
         return f"{words}: this needs {inside[1]}, which chooses {inside[2]}, and this command has no {inside[2]}"

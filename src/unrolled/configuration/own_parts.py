@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from pkgutil import iter_modules
 from traceback import walk_tb
@@ -21,12 +21,16 @@ NOT_LOCATED = r"(?s)Error locating target '([^']*)'(?:.*full_key: (\S+))?"
 REFUSED = r"(?s)Target '([^']*)' is blocklisted(?:.*full_key: (\S+))?"
 UNKNOWN = re.compile(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'")
 NOT_COMPOSED = (UnicodeDecodeError, OmegaConfBaseException, ConfigCompositionException)
+SEARCHED = re.compile(r"file://([^'\",\]]+)")
 NO_DEFAULTS = "Invalid defaults list in"
 NEEDED = re.compile(r"(\w+)(?:\.__init__)?\(\) missing \d+ required (?:keyword-only|positional) arguments?: (.+)")
 
 
-def own_mistake(problem: BaseException) -> str | None:
-    """The line that tells the user what to mend, or None if ``problem`` is not of this kind."""
+def own_mistake(problem: BaseException, words: Sequence[str] = ()) -> str | None:
+    """The line that tells the user what to mend, or None if ``problem`` is not of this kind.
+
+    words: the options that were given.
+    """
     if isinstance(problem, MarkedYAMLError):
         return _unreadable(problem)
     if isinstance(problem, InstantiationException):
@@ -35,9 +39,9 @@ def own_mistake(problem: BaseException) -> str | None:
         if match := re.match(REFUSED, str(problem)):
             where = f"{match[2]}." if match[2] else ""
             return f"{where}_target_: {match[1]} may not be called from a configuration: name a class of your own"
-        return None if problem.__cause__ is None else own_mistake(problem.__cause__)
+        return None if problem.__cause__ is None else own_mistake(problem.__cause__, words)
     if isinstance(problem, NOT_COMPOSED) or str(problem).startswith(NO_DEFAULTS):
-        return next(filter(None, map(_unusable, _named_files())), None)
+        return next(filter(None, map(_unusable, _named_files(words))), None)
     return _options(problem) if isinstance(problem, TypeError) else None
 
 
@@ -66,11 +70,14 @@ def _unusable(path: Path) -> str | None:
     return None
 
 
-def _named_files() -> Iterator[Path]:
-    """The YAML files that are not in our conf/ and that words of the command line choose, before Hydra knows them."""
-    given, _ = get_args_parser().parse_known_args(sys.argv[1:])
+def _named_files(words: Sequence[str]) -> Iterator[Path]:
+    """The YAML files that are not in our conf/ and that ``words`` choose, before Hydra knows them."""
+    given, _ = get_args_parser().parse_known_args(list(words))
     folders = [folder for _, folder in further()]
     folders += [Path(given.config_dir)] if given.config_dir else []
+    for word in given.overrides:
+        if word.startswith("hydra.searchpath="):
+            folders += map(Path, SEARCHED.findall(word))
     for word in given.overrides:
         group, _, choices = word.lstrip("+").partition("=")
         for choice in choices.strip("[]").split(","):
