@@ -30,3 +30,9 @@ def test_every_start_is_kept(tmp_path, monkeypatch):
     assert [start["command"][-1] for start in (found, *found["resumed"])] == ["seed=0", "seed=1", "seed=2"]
     write_provenance(tmp_path, fingerprint={})  # a new training in the folder
     assert "resumed" not in facts(tmp_path)
+
+
+def test_a_program_may_have_no_arguments_at_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(sys, "argv", [])
+    write_provenance(tmp_path, fingerprint={})
+    assert sys.executable in (tmp_path / "provenance.json").read_text()

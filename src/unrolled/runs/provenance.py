@@ -86,7 +86,7 @@ def _versions() -> dict[str, str]:
 
 
 def _command() -> list[str]:
-    program, *arguments = sys.argv
+    program, *arguments = sys.argv or [""]  # which a program that embeds Python may leave empty
     if program.startswith((INSTALLED + " ", AS_MODULE + " ")):  # and the command's name
         return [*program.split(), *arguments]
     return [sys.executable, program, *arguments]
