@@ -171,6 +171,17 @@ def test_mistakes_end_with_one_line_and_no_run(options, message, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_sentence_that_is_too_long_leaves_no_run(tmp_path):
+    write(tmp_path, checkpoint())
+    (tmp_path / "source").write_text("s2 " * 10_001 + "\n")
+    (tmp_path / "target").write_text("t2\n")
+    done = call_script("import_weights.py", *IMPORT, "to=run", "val=[source,target]", cwd=tmp_path)
+    assert done.status == 2, done.stderr
+    (tmp_path / "source").write_text("s2\n")
+    done = call_script("import_weights.py", *IMPORT, "to=run", "val=[source,target]", cwd=tmp_path)
+    assert (done.status, done.stdout) == (0, "run\n"), done.stderr
+
+
 class Harm:
     """Pickled, it makes a file where somebody opens it."""
 

@@ -61,10 +61,8 @@ def rows(config: DictConfig) -> Iterator[Row]:
 
     tried = _rows(config)
     while True:
-        with (
-            usual_settings(),
-            torch.random.fork_rng(devices=[]),
-        ):  # around each row alone: between them it is the caller's
+        # around each row alone: between them settings and random state are the caller's
+        with usual_settings(), torch.random.fork_rng(devices=[]):
             row = next(tried, None)
         if row is None:
             return

@@ -102,8 +102,13 @@ def imported_translator(config: DictConfig) -> Path:
     write_results(folder, {"status": "completed", **run.choices, "parameters": count})
     write_text(folder / "config.yaml", to_yaml(run))
     if pair := text["val"] or text["test"]:
-        translator = load_translator(OmegaConf.create({"run": str(folder), **PLAIN}))
-        add_snapshot(folder, translator, "val" if text["val"] else "test", *(list(read_lines(file)) for file in pair))
+        try:
+            translator = load_translator(OmegaConf.create({"run": str(folder), **PLAIN}))
+            lines = [list(read_lines(file)) for file in pair]
+            add_snapshot(folder, translator, "val" if text["val"] else "test", *lines)
+        except BaseException:
+            (folder / "config.yaml").unlink()  # no run without it: the command can be repeated
+            raise
     return folder
 
 
