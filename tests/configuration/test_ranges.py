@@ -46,9 +46,13 @@ def test_every_number_and_switch_has_a_range(path):
 
 
 def test_every_range_is_that_of_an_option():
-    known = {path for path, _ in written()} | {
-        f"trainer.{name}" for name in inspect.signature(lightning.Trainer).parameters
+    lightnings = {
+        "trainer": lightning.Trainer,
+        "callbacks.checkpoint": lightning.pytorch.callbacks.ModelCheckpoint,
+        "callbacks.early_stopping": lightning.pytorch.callbacks.EarlyStopping,
     }
+    known = {path for path, _ in written()}
+    known |= {f"{path}.{name}" for path, cls in lightnings.items() for name in inspect.signature(cls).parameters}
     assert {option.rpartition(" ")[2] for option in OPTIONS} <= known | {"run_folder", "name"}
 
 
@@ -81,6 +85,32 @@ def test_what_conf_writes_is_within_its_range():
         ({"trainer": {"max_time": "99999999999:00:00:00"}}, "trainer.max_time=99999999999:00:00:00: give"),
         ({"trainer": {"fast_dev_run": 2}}, "trainer.fast_dev_run=2: give false; it leaves no results: use debug"),
         ({"trainer": {"barebones": True}}, "trainer.barebones=true: give false; a run needs"),
+        (
+            {"trainer": {"enable_progress_bar": False}},
+            "trainer.enable_progress_bar=false: give true; without a progress",
+        ),
+        (
+            {"trainer": {"callbacks": []}},
+            "trainer.callbacks=[]: give null; they have a group of their own: +callbacks.",
+        ),
+        ({"trainer": {"logger": True}}, "trainer.logger=true: give false; they have a group of their own: logger=csv"),
+        (
+            {"trainer": {"default_root_dir": "x"}},
+            "trainer.default_root_dir=x: give null; the folder of a run is hydra.",
+        ),
+        *(
+            ({"callbacks": {name: {option: value}}}, f"callbacks.{name}.{option}={str(value).lower()}: give {said}")
+            for name, option, value, said in (
+                ("checkpoint", "every_n_train_steps", 3, "null; the best weights are those of a validation"),
+                ("checkpoint", "train_time_interval", 3, "null; the best weights are those of a validation"),
+                ("checkpoint", "save_on_train_epoch_end", True, "false; the best weights are those of a validation"),
+                ("checkpoint", "save_weights_only", True, "false; best.ckpt holds the figures of its validation"),
+                ("early_stopping", "check_on_train_epoch_end", True, "false; it judges validations"),
+                ("early_stopping", "min_delta", "a", "a number"),
+                ("early_stopping", "stopping_threshold", "a", "a number, or null"),
+                ("early_stopping", "divergence_threshold", "a", "a number, or null"),
+            )
+        ),
         ({"optimizer": {"betas": [0.9, 1.0]}}, "optimizer.betas=[0.9, 1.0]: give two of them, each a number from 0"),
         ({"callbacks": {"checkpoint": {"save_top_k": 3}}}, "callbacks.checkpoint.save_top_k=3: give 1; callbacks.kept"),
         ({"callbacks": {"checkpoint": {"save_top_k": -1}}}, "callbacks.checkpoint.save_top_k=-1: give 1; callbacks"),

@@ -108,7 +108,7 @@ class Duration:
 class Only:
     """The only value with which a run works, perhaps ``or_null``, and what to do ``instead`` of another."""
 
-    value: bool | int | str
+    value: bool | int | str | None
     instead: str
     or_null: bool = False
 
@@ -160,8 +160,13 @@ LIMIT = Numbers(least=1, whole=True, also=(-1, None))  # -1 and null: none
 SEED = Numbers(least=0, most=2**32 - 1, whole=True)
 TRIALS = Numbers(least=1, most=10**6, whole=True)
 NULL_OR_WHOLE = replace(POSITIVE_WHOLE, also=(None,))
+ANY_OR_NULL = Numbers(also=(None,))
 PATH, PATHS = Paths(), Paths(several=True)
 BY_NAME = ByName()
+AT_VALIDATIONS = Only(
+    None,
+    "the best weights are those of a validation; callbacks.saving.minutes and .steps set how often last.ckpt is saved",
+)
 MODE = OneOf(("min", "max"))
 
 OPTIONS: dict[str, Allowed] = {
@@ -206,6 +211,10 @@ OPTIONS: dict[str, Allowed] = {
     "trainer.enable_checkpointing": Only(True, "a run needs its checkpoints: leave them on"),
     "trainer.fast_dev_run": Only(False, "it leaves no results: use debug=quick for a trial of everything"),
     "trainer.barebones": Only(False, "a run needs its checkpoints and curves: omit it"),
+    "trainer.enable_progress_bar": Only(True, "without a progress bar: ~callbacks.progress"),
+    "trainer.callbacks": Only(None, "they have a group of their own: +callbacks.NAME._target_=CLASS"),
+    "trainer.logger": Only(False, "they have a group of their own: logger=csv"),
+    "trainer.default_root_dir": Only(None, "the folder of a run is hydra.run.dir=DIR"),
     # models and attentions
     "model.embedding_size": SIZE,
     "model.encoder_size": SIZE,
@@ -278,6 +287,9 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.checkpoint.save_top_k": Only(
         1, "callbacks.kept.best and callbacks.kept.last keep the weights of several validations, for average.py"
     ),
+    **{f"callbacks.checkpoint.{moment}": AT_VALIDATIONS for moment in ("every_n_train_steps", "train_time_interval")},
+    "callbacks.checkpoint.save_on_train_epoch_end": replace(AT_VALIDATIONS, value=False, or_null=True),
+    "callbacks.checkpoint.save_weights_only": Only(False, "best.ckpt holds the figures of its validation, too"),
     "callbacks.checkpoint.enable_version_counter": FLAG,
     "callbacks.checkpoint.save_last": OneOf((True, False, "link", None)),
     "callbacks.checkpoint.dirpath": PATH,
@@ -291,7 +303,12 @@ OPTIONS: dict[str, Allowed] = {
     "callbacks.early_stopping.mode": MODE,
     "callbacks.kept.mode": MODE,
     "callbacks.early_stopping.check_finite": FLAG,
-    "callbacks.early_stopping.check_on_train_epoch_end": FLAG,
+    "callbacks.early_stopping.check_on_train_epoch_end": Only(
+        False, "it judges validations, and an epoch may have several of them, or none"
+    ),
+    "callbacks.early_stopping.min_delta": Numbers(),
+    "callbacks.early_stopping.stopping_threshold": ANY_OR_NULL,
+    "callbacks.early_stopping.divergence_threshold": ANY_OR_NULL,
     "callbacks.gradient_norms.sentences": POSITIVE_WHOLE,
     "callbacks.gradient_norms.steps": POSITIVE_WHOLE,
     "callbacks.gradient_norms.words": POSITIVE_WHOLE,
