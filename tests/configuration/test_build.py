@@ -102,6 +102,13 @@ def test_a_fused_optimiser_is_not_clipped_under_mixed_precision(precision, fused
     assert optimizer.defaults["fused"] is fused
 
 
+@pytest.mark.parametrize(("optimizer", "option"), [("SGD", "nesterov"), ("Adam", "foreach")])
+def test_options_of_an_optimiser_that_exclude_each_other_are_refused_in_one_line(optimizer, option):
+    options = {"_target_": f"torch.optim.{optimizer}", "_partial_": True, "lr": 0.1, "fused": True, option: True}
+    with pytest.raises(UserError, match=rf"^optimizer: torch\.optim\.{optimizer} says: "):
+        module._optimizer(OmegaConf.create({"optimizer": options, "trainer": {"precision": "32-true"}}))
+
+
 def test_a_search_is_built_from_its_options():
     assert build_search(OmegaConf.create({"search": BEAM}), train_words(["a"])).beam_size == 3
 

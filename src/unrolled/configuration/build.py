@@ -229,9 +229,18 @@ def _trained_by(model: nn.Module) -> str:
 
 def _optimizer(config: DictConfig) -> Any:
     # a fused optimiser divides gradients by the loss's scale itself, and so after they are clipped: too late
-    if str(config.trainer.get("precision")) in SCALED and "fused" in config.optimizer:
-        return instantiate(config.optimizer, fused=False)
-    return instantiate(config.optimizer)
+    scaled = str(config.trainer.get("precision")) in SCALED and "fused" in config.optimizer
+    optimizer = instantiate(config.optimizer, **({"fused": False} if scaled else {}))
+    if config.optimizer._target_.startswith("torch."):
+        from torch import nn, zeros
+
+        try:
+            optimizer([nn.Parameter(zeros(1))])
+        except (ValueError, RuntimeError) as problem:  # options that exclude each other
+            raise UserError(
+                f"optimizer: {config.optimizer._target_} says: {' '.join(str(problem).split())}"
+            ) from problem
+    return optimizer
 
 
 def build_trainer(config: DictConfig, *, resume: bool = False, progress: bool = True) -> lightning.Trainer:
