@@ -1,10 +1,15 @@
 """Which folder a job of a sweep has: wherever it was first trained."""
 
+import re
+
 import pytest
 import yaml
 from omegaconf import DictConfig
 
+from unrolled.configuration.composition import composing
+from unrolled.configuration.jobs import this_job
 from unrolled.configuration.sweep import another_folder, is_job, sweep_of
+from unrolled.errors import UserError
 
 
 def job(folder, seed, **changes):
@@ -65,3 +70,19 @@ def test_a_new_value_gets_a_free_folder_and_another_sweep_does_not(sweep):
         sweep / "0-seed1", 1, trainer={"accumulate_grad_batches": 4}, overrides=["trainer.accumulate_grad_batches=4"]
     )
     assert another_folder(sweep / "0-seed1", DictConfig(other)) is None
+
+
+@pytest.mark.parametrize(
+    "option", ["sweep.dir=DIR", "++sweep.wait=false", "hydra/launcher=joblib", "hydra.sweep.dir=DIR"]
+)
+def test_an_option_of_sweeps_is_refused_for_a_single_run(option):
+    with (
+        composing("train", ["seed=1", option]) as config,
+        pytest.raises(UserError, match=re.escape(f"{option}: only a sweep has this: begin the options with -m")),
+    ):
+        this_job(config)
+
+
+def test_a_choice_of_sweep_may_be_given_for_a_single_run():
+    with composing("train", ["seed=1", "sweep=default"]) as config:
+        assert not this_job(config).resume

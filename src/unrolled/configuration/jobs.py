@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from unrolled.configuration.process import RESUMED, is_child
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.relocation import READ, at_home, check_links, moved_to
-from unrolled.configuration.sweep import another_folder, check_wait, in_sweep, is_job, sweep_of
+from unrolled.configuration.sweep import another_folder, check_single, check_wait, in_sweep, is_job, sweep_of
 from unrolled.configuration.trial import this_trial
 from unrolled.configuration.values import CONFIG, read_config, read_plain, resolved
 from unrolled.errors import UserError, called
@@ -55,7 +55,7 @@ def this_job(config: DictConfig) -> Job:
     That is a new run, the rest of a run (``resume=RUN``), a run again (``reproduce=RUN``), or a job of a sweep. If the
     sweep's folder (``sweep.dir=DIR``) already has the job, it is kept if it completed, diverged or was pruned, resumed
     if it was interrupted, and trained again if it failed. UserError: no run folder, a run that cannot be resumed,
-    options that ``resume`` does not accept, a sweep folder with another job.
+    options that ``resume`` does not accept, a sweep folder with another job, options of sweeps for a single run.
     """
     if is_child():
         return Job(config, resume=bool(os.environ.get(RESUMED)))
@@ -65,6 +65,7 @@ def this_job(config: DictConfig) -> Job:
         return _reproduced(config)
     folder = Path(config.run_folder)
     if not in_sweep():
+        check_single()
         return Job(config, resume=False)
     check_wait(config)
     if HydraConfig.get().sweep.dir != config.sweep.dir:

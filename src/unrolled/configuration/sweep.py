@@ -21,10 +21,29 @@ from unrolled.runs.resume import moved
 
 log = logging.getLogger(__name__)
 
+OF_SWEEPS = (
+    "sweep.dir",
+    "sweep.wait",
+    "hydra.sweep.",
+    "hydra.sweeper.",
+    "hydra/sweeper",
+    "hydra.launcher.",
+    "hydra/launcher",
+)
+"""What the names of options begin with that a single run does not read."""
+
 
 def in_sweep() -> bool:
     """Whether this job is one of a multirun."""
     return HydraConfig.initialized() and HydraConfig.get().mode == RunMode.MULTIRUN
+
+
+def check_single() -> None:
+    """UserError: an option of sweeps for a single run, which would be trained elsewhere, and here, without a word."""
+    given = HydraConfig.get().overrides
+    for override in (*given.task, *given.hydra):
+        if override.partition("=")[0].lstrip("+").startswith(OF_SWEEPS):
+            raise UserError(f"{override}: only a sweep has this: begin the options with -m to train one, or omit it")
 
 
 def check_wait(config: DictConfig) -> None:
