@@ -84,3 +84,11 @@ def test_checkpoints_are_where_other_commands_look_for_them(option):
     check_parts(composed("train", ("hydra.run.dir=a", f"callbacks.checkpoint.dirpath={Path.cwd()}/b/../a/checkpoints")))
     with pytest.raises(UserError, match=f"{option}: every command looks for .* in .*/a/checkpoints.*hydra.run.dir=DIR"):
         check_parts(composed("train", ("hydra.run.dir=a", option)))
+
+
+@pytest.mark.parametrize("part", ["data.module", "data.corpus", "choices"])
+def test_a_part_that_is_replaced_by_a_value_is_refused(part):
+    made = OmegaConf.create(composed("train"))
+    OmegaConf.update(made, part, None, merge=False)
+    with pytest.raises(UserError, match=f"{part}=null: set its options one by one"):
+        check_parts(made)

@@ -3,11 +3,13 @@
 import errno
 
 import pytest
+from hydra import compose, initialize_config_dir
 from hydra.errors import InstantiationException, MissingConfigException
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
 from unrolled.configuration.build import build_data, build_tokenizer
+from unrolled.configuration.conf import CONF
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.errors import UserError
 
@@ -16,6 +18,24 @@ def test_a_launcher_that_is_not_installed_names_its_extra():
     missing = MissingConfigException("In 'hydra/launcher/slurm': Could not find 'hydra/launcher/submitit_slurm'", None)
     said = 'hydra/launcher=submitit_slurm is not installed: pip install "unrolled[slurm]"'
     assert users_mistake(missing) == said
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("logger=[csv,tensorbord]", "logger=tensorbord: there is no such choice; did you mean tensorboard?"),
+        (
+            "experiment=[memory/gru_at]",
+            "experiment=memory/gru_at: there is no such choice; did you mean memory/gru_att?",
+        ),
+        ("name=${oc.env:NO_SUCH}", "name=${oc.env:NO_SUCH}: the environment variable NO_SUCH is not set"),
+    ],
+)
+def test_an_unknown_name_in_a_list_or_of_a_variable_is_said_as_it_was_typed(option, said, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["train.py", option])
+    with initialize_config_dir(str(CONF), version_base="1.3"), pytest.raises(Exception) as caught:  # noqa: PT011
+        compose("train", [option], return_hydra_config=True).hydra.overrides.task[0]
+    assert users_mistake(caught.value) == said
 
 
 def test_a_folder_that_is_read_only_is_named():

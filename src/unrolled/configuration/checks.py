@@ -90,9 +90,11 @@ def check_unused(options: Collection[str], why: str) -> None:
 
 def check_parts(config: DictConfig) -> None:
     """UserError for an invalid callback in ``config``, or for a missing one that every training needs."""
-    for group in ("trainer", "data", "model", "attention", "objective", "callbacks"):
-        if not isinstance(config[group], DictConfig):
-            raise UserError(f"{group}={config[group]}: set its options one by one, such as trainer.max_epochs=3")
+    groups = ("trainer", "data", "model", "attention", "objective", "callbacks", "choices")
+    for group in (*groups, "data.module", "data.corpus"):
+        node = OmegaConf.select(config, group, default=ABSENT)
+        if node is not ABSENT and not isinstance(node, DictConfig):
+            raise UserError(f"{group}={shown(node)}: set its options one by one, such as trainer.max_epochs=3")
     for group in FUNCTIONS:
         _check_function(group, config.get(group))
     for group in ("callbacks", "logger"):

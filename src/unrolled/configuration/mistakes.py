@@ -110,11 +110,8 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
         group, choice = missing.groups()
         choices = list(getattr(problem, "options", None) or [])
         if group.partition("/")[0] == "experiment":  # whose choices lie in folders
-            from unrolled.configuration.conf import CONF  # which imports this module
-
             group, choice = "experiment", f"{group}/{choice}".partition("/")[2]
-            files = (CONF / group).rglob("*.yaml")
-            choices += [path.relative_to(CONF / group).with_suffix("").as_posix() for path in sorted(files)]
+            choices += _choices(group)
         if choice in PLUGINS:
             return f'{group}={choice} is not installed: pip install "unrolled[{PLUGINS[choice]}]"'
         return f"{group}={choice}: there is no such choice{nearest(choice, sorted({*choices}))}"
@@ -122,6 +119,10 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
     if merged and not isinstance(problem.__cause__, ValidationError):
         return f"{merged[1]}: this has options of its own: give them one by one, as python src/options.py shows them"
     if unknown := re.match(r"In '([^']+)': Could not load '([^']+)'", text):
+        for group, _, names in (word.partition("=[") for word in sys.argv[1:]):
+            choice = unknown[2].removeprefix(f"{group}/")
+            if choice in re.split(r"[\],\s]+", names):
+                return f"{group}={choice}: there is no such choice{nearest(choice, _choices(group))}"
         return f"{unknown[1]}.yaml: defaults: there is no {unknown[2]}: a name in the same folder, or /group: name"
     if isinstance(problem, OverrideParseException):
         return unreadable(problem.override)
@@ -135,6 +136,9 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
         return f"{problem.full_key} is missing: give {problem.full_key}=..."
     if isinstance(problem, InterpolationToMissingValueError) and (option := re.search(r"value: (\S+)", text)):
         return f"{option[1]} is missing: give {option[1]}=..."
+    if unset := re.search(r"Environment variable '([^']+)' not found", text):
+        words = ", ".join(word for word in sys.argv[1:] if f"${{oc.env:{unset[1]}" in word)
+        return f"{words or 'an option'}: the environment variable {unset[1]} is not set"
     if isinstance(problem, InterpolationKeyError) and (option := re.search(r"key '([^']+)' not found", text)):
         if words := ", ".join(word for word in given if "${" + option[1] in word):
             return f"{words}: there is no {option[1]} that ${{{option[1]}}} could be: quote the value twice, or omit it"
@@ -152,6 +156,14 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
         prefix = str(cause.full_key or cause.key).rpartition(".")[0]
         return no_such_option(f"{prefix}.{cause.key}" if prefix else str(cause.key), node)
     return " ".join(text.split())
+
+
+def _choices(group: str) -> list[str]:
+    """The choices of a group in conf/, also those in folders of it."""
+    from unrolled.configuration.conf import CONF  # which imports this module
+
+    files = sorted((CONF / group).rglob("*.yaml"))
+    return [path.relative_to(CONF / group).with_suffix("").as_posix() for path in files]
 
 
 def _changed(text: str) -> str | None:
