@@ -83,6 +83,14 @@ def test_an_option_of_sweeps_is_refused_for_a_single_run(option):
         this_job(config)
 
 
+def test_a_launcher_is_refused_for_a_run_that_is_resumed():
+    with (
+        composing("train", ["resume=RUN", "hydra/launcher=joblib"]) as config,
+        pytest.raises(UserError, match=r"^hydra/launcher=joblib: only a sweep has this"),
+    ):
+        this_job(config)
+
+
 def test_a_choice_of_sweep_may_be_given_for_a_single_run():
     with composing("train", ["seed=1", "sweep=default"]) as config:
         assert not this_job(config).resume

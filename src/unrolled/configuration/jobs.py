@@ -59,13 +59,14 @@ def this_job(config: DictConfig) -> Job:
     """
     if is_child():
         return Job(config, resume=bool(os.environ.get(RESUMED)))
+    if not in_sweep():
+        check_single()
     if config.resume is not None:
         return _resumed(config)
     if config.reproduce is not None:
         return _reproduced(config)
     folder = Path(config.run_folder)
     if not in_sweep():
-        check_single()
         return Job(config, resume=False)
     check_wait(config)
     if HydraConfig.get().sweep.dir != config.sweep.dir:
