@@ -59,7 +59,6 @@ def test_a_mistake_in_ones_own_yaml_is_one_line(option, says, tmp_path, monkeypa
         (["attention=gru_at"], "attention=gru_at: there is no such choice; did you mean gru_att?"),
         (["model=rnn_lm", "attention=gru_att"], "omit attention=..."),
         (["attention=bahdanau", "attention._partial_=false"], "attention"),
-        (["model=ngram_lm"], "model=ngram_lm: this is trained by counting, and this command needs gradients"),
     ],
 )
 def test_a_mistake_is_one_line(options, says, tmp_path):

@@ -48,7 +48,7 @@ MISTAKES = [
     ("train.py", ["+trainer.strategy=null"], ["trainer.strategy=null: give a name"]),
     ("train.py", ["callbacks.pictures.name=[x]"], ["callbacks.pictures.name=['x']: give a name"]),
     ("train.py", ["+callbacks.checkpoint.save_last=3"], ["callbacks.checkpoint.save_last=3: give false"]),
-    ("check.py", ["model=ngram_lm"], ["model=ngram_lm: this needs objective/counting"]),
+    ("check.py", ["model=ngram_lm"], ["model=ngram_lm: this is trained by counting"]),
     ("train.py", ["-m", "--cfg", "job"], ["-m, --cfg and --info exclude each other"]),
     ("train.py", ["name=a(b"], ["name=a(b: the value cannot be read", "'name=\"a(b\"'"]),
     ("train.py", ["model.decoder_sise=7"], ["model.decoder_sise", "did you mean decoder_size?"]),

@@ -16,8 +16,9 @@ from support.slurm_cluster import make_cluster
 
 pytestmark = pytest.mark.slow
 
-BASE = ["-m", *TINY, *SHORT, *TINY_MODEL, "trainer.max_epochs=2", "logger=csv", "sweep.dir=jobs"]
-BASE += ["~callbacks.pictures", "~callbacks.attention_record"]
+ALONE = [*TINY, *SHORT, *TINY_MODEL, "trainer.max_epochs=2", "logger=csv"]
+ALONE += ["~callbacks.pictures", "~callbacks.attention_record"]
+BASE = ["-m", *ALONE, "sweep.dir=jobs"]
 ONE, TWO = "0-cgru-bahdanau-reorder-seed1", "1-cgru-bahdanau-reorder-seed2"
 
 
@@ -79,7 +80,7 @@ def test_a_job_that_submitit_queues_again_goes_on(python, tmp_path, monkeypatch)
     assert (results(run)["status"], resumed(run)) == ("completed", 1)
     (log,) = (tmp_path / "jobs" / ".submitit").glob("*/*.err")
     assert "[0] Requeued job" in log.read_text()
-    assert weights(train(tmp_path, *BASE[1:], "seed=1")) == weights(run)
+    assert weights(train(tmp_path, *ALONE, "seed=1")) == weights(run)
 
 
 @pytest.fixture(scope="module")
@@ -100,7 +101,7 @@ def test_two_processes_share_a_run_folder_and_repeat_no_job(two_processes):
 
 
 def test_two_processes_have_batches_of_their_own_and_figures_in_common(two_processes, tmp_path):
-    run, one = two_processes / "jobs" / ONE, train(tmp_path, *BASE[1:], "seed=1")
+    run, one = two_processes / "jobs" / ONE, train(tmp_path, *ALONE, "seed=1")
     assert set(results(run)) == set(results(one))
     assert results(run)["steps"] < results(one)["steps"]
     (corpus,) = two_processes.glob("cache/reorder/*")
@@ -118,7 +119,7 @@ def test_two_processes_have_batches_of_their_own_and_figures_in_common(two_proce
 
 def test_the_processes_of_torchrun_share_one_folder(python, tmp_path):
     torchrun = [str(python), "-m", "torch.distributed.run", "--nproc-per-node=2", str(ROOT / "src" / "train.py")]
-    base = [option for option in BASE if not option.startswith(("-m", "trainer.max_epochs", "sweep.dir"))]
+    base = [option for option in ALONE if not option.startswith("trainer.max_epochs")]
     given = [*torchrun, *base, "hardware=ddp_cpu", "trainer.max_epochs=1", "cache=cache"]
     environment = os.environ | {"PYTHON_EXEC": str(python)}
     done = subprocess.run(given, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
