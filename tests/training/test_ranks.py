@@ -9,7 +9,8 @@ import time
 import pytest
 from support.scripts import ROOT
 
-from unrolled.training.ranks import run_ranks
+from unrolled.errors import UserError
+from unrolled.training.ranks import check_nodes, run_ranks
 
 START = """
 import logging, os, signal
@@ -99,6 +100,14 @@ def test_a_signal_does_not_break_off_a_look_at_a_process(sign, tmp_path, monkeyp
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which files are open")
+def test_several_machines_are_started_from_outside(monkeypatch):
+    check_nodes(1)
+    with pytest.raises(UserError, match="num_nodes=2: start it on all machines by torchrun or SLURM"):
+        check_nodes(2)
+    monkeypatch.setenv("SLURM_NTASKS", "2")
+    check_nodes(2)
+
+
 def test_a_process_that_cannot_be_started_leaves_no_file_open(monkeypatch):
     def fail(*_, **__):
         raise OSError("no memory")

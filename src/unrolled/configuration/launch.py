@@ -24,7 +24,7 @@ from unrolled.runs.reproduction import compared
 from unrolled.runs.results import read_results, show_results
 from unrolled.runs.resume import begun, check_replaceable, last_checkpoint
 from unrolled.training.process_memory import OUT_OF_MEMORY, free_memory, is_out_of_memory
-from unrolled.training.ranks import is_first, processes, run_ranks, started_from_outside
+from unrolled.training.ranks import check_nodes, is_first, processes, run_ranks, started_from_outside
 
 log = logging.getLogger(__name__)
 
@@ -119,6 +119,7 @@ def _with_enough_memory(train: Train, config: DictConfig, folder: Path, *, resum
 def _in_processes(train: Train, config: DictConfig, folder: Path, *, resume: bool) -> dict[str, Any]:
     """What ``train`` returns, in this process or in several that this one starts and waits for."""
     if not is_child():
+        check_nodes(config.trainer.get("num_nodes", 1))
         ranks = processes(**{name: config.trainer.get(name, "auto") for name in ("accelerator", "devices", "strategy")})
         check_training(config, ranks)
         resolved(config)  # an error if an option is missing

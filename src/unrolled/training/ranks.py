@@ -79,6 +79,12 @@ def shared_start(name: str) -> str:
     return name
 
 
+def check_nodes(nodes: int) -> None:
+    """UserError: several machines, and nothing has started a process on each: this one would wait for the others."""
+    if nodes > 1 and not started_from_outside():
+        raise UserError(f"trainer.num_nodes={nodes}: start it on all machines by torchrun or SLURM, as in docs/sweeps.md")
+
+
 def processes(accelerator: str, devices: Any, strategy: str) -> int:
     """How many processes a run needs on this machine. UserError: more devices than it has, or several and no strategy.
 
