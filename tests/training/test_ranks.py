@@ -102,7 +102,7 @@ def test_a_signal_does_not_break_off_a_look_at_a_process(sign, tmp_path, monkeyp
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which files are open")
 def test_several_machines_are_started_from_outside(monkeypatch):
     check_nodes(1)
-    with pytest.raises(UserError, match="num_nodes=2: start it on all machines by torchrun or SLURM"):
+    with pytest.raises(UserError, match="num_nodes=2: start it on all by torchrun or SLURM"):
         check_nodes(2)
     monkeypatch.setenv("SLURM_NTASKS", "2")
     check_nodes(2)

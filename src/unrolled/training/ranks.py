@@ -82,7 +82,7 @@ def shared_start(name: str) -> str:
 def check_nodes(nodes: int) -> None:
     """UserError: several machines, and nothing has started a process on each: this one would wait for the others."""
     if nodes > 1 and not started_from_outside():
-        raise UserError(f"trainer.num_nodes={nodes}: start it on all machines by torchrun or SLURM, as in docs/sweeps.md")
+        raise UserError(f"trainer.num_nodes={nodes}: start it on all by torchrun or SLURM: docs/sweeps.md")
 
 
 def processes(accelerator: str, devices: Any, strategy: str) -> int:
