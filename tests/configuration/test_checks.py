@@ -79,7 +79,10 @@ def test_links_of_an_experiment_may_be_turned_off():
         check_parts(composed("train", ("alignment.source=auto",)))
 
 
-@pytest.mark.parametrize("option", ["callbacks.checkpoint.dirpath=elsewhere", "callbacks.saving.path=a/last.ckpt"])
+@pytest.mark.parametrize(
+    "option",
+    ["callbacks.checkpoint.dirpath=elsewhere", "callbacks.saving.path=a/last.ckpt", "callbacks.kept.folder=kept"],
+)
 def test_checkpoints_are_where_other_commands_look_for_them(option):
     check_parts(composed("train", ("hydra.run.dir=a", f"callbacks.checkpoint.dirpath={Path.cwd()}/b/../a/checkpoints")))
     with pytest.raises(UserError, match=f"{option}: every command looks for .* in .*/a/checkpoints.*hydra.run.dir=DIR"):

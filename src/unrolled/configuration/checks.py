@@ -20,7 +20,11 @@ NEEDED = ("speed", "validation_in_checkpoint", "checkpoint")
 """Callbacks that results.json is made from."""
 OF_GRADIENTS = ("largest_batch.LargestBatchFirst", "learning_rate.LearningRate")
 """Callbacks that need an optimiser."""
-PLACES = {"callbacks.checkpoint.dirpath": "checkpoints", "callbacks.saving.path": "checkpoints/last.ckpt"}
+PLACES = {
+    "callbacks.checkpoint.dirpath": "checkpoints",
+    "callbacks.kept.folder": "checkpoints/kept",
+    "callbacks.saving.path": "checkpoints/last.ckpt",
+}
 """Where in the run folder other commands, and a resumed training, look for what callbacks write."""
 ABSENT = object()
 WEIGHT = "search.language_model_weight"
