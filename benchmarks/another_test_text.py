@@ -1,11 +1,11 @@
 """Trained runs on another test text, as if data.test had named it: for compare.py, without training again.
 
-    python benchmarks/another_test_text.py --test A.en A.es --output DIR RUN...
+    python benchmarks/another_test_text.py --test A.en A.es --output DIR [--search search.NAME=VALUE ...] -- RUN...
 
-Each RUN is copied to DIR without its checkpoints. In the copy the best weights translate the text, by the search that
-RUN was tested with, and test BLEU and chrF are those of these translations; other test figures are left out, as TER of
-long sentences takes longer than translating them. Copies that are in DIR already are kept, so a second call continues
-where the first one stopped.
+Each RUN is copied to DIR without its checkpoints. In the copy the best weights translate the text, by the search of
+translate.py with the options of --search, and test BLEU and chrF are those of these translations; other test figures
+are left out, as TER of long sentences takes longer than translating them. Copies that are in DIR already are kept, so a
+second call continues where the first one stopped.
 """
 
 import argparse
@@ -33,6 +33,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--test", nargs=2, required=True, type=existing, metavar=("SOURCE", "TARGET"))
     parser.add_argument("--output", required=True, type=Path, help="the folder of the copies")
+    parser.add_argument("--search", nargs="+", default=[], metavar="OPTION", help="such as search.min_length_ratio=1")
     parser.add_argument(
         "runs",
         nargs="+",
@@ -48,21 +49,22 @@ def main() -> None:
             unfinished = chosen.output / f".{run.name}"
             shutil.rmtree(unfinished, ignore_errors=True)
             shutil.copytree(run, unfinished, ignore=shutil.ignore_patterns(*OF_TRAINING_ONLY))
-            translate_test_text(unfinished, [str(path.resolve()) for path in chosen.test])
+            translate_test_text(unfinished, [str(path.resolve()) for path in chosen.test], chosen.search)
             unfinished.rename(copy)
         print(copy, json.loads((copy / "results.json").read_text("utf-8"))["test/bleu"], flush=True)
 
 
-def translate_test_text(folder: Path, files: list[str]) -> None:
-    """Makes the run in ``folder`` one whose test text is in ``files``, source and target."""
+def translate_test_text(folder: Path, files: list[str], search: list[str]) -> None:
+    """Makes the run in ``folder`` one whose test text is in ``files``, source and target, translated by ``search``."""
     config = read_config(str(folder))
+    config.merge_with_dotlist(search)
     for data in (config.data, config.data.corpus, config.data.module.corpus):
         data.test = files
     (folder / "config.yaml").write_text(to_yaml(config), "utf-8")
 
     text, run = text_of(str(folder)), unrolled.load(folder, precision=str(config.trainer.precision))
     sources, references = text.sources("test"), text.references("test")
-    translations = run.translate(sources)
+    translations = run.translate(sources, *search)
     scores = translation_scores(
         translations, references, tokenize=config.data.bleu_tokenize, lowercase=config.data.bleu_lowercase
     )

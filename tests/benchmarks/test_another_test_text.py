@@ -25,10 +25,11 @@ def run(tmp_path):
     return tmp_path / "run"
 
 
-def copied(monkeypatch, run, name, output):
+def copied(monkeypatch, run, name, output, *search):
     """The results of the copy whose test text is name.en and name.de."""
     files = [str(run.parent / f"{name}.{side}") for side in ("en", "de")]
-    monkeypatch.setattr(sys, "argv", ["another_test_text.py", "--test", *files, "--output", str(output), str(run)])
+    given = ["--test", *files, "--output", str(output), *search, "--", str(run)]
+    monkeypatch.setattr(sys, "argv", ["another_test_text.py", *given])
     another_test_text.main()
     return json.loads((output / "run" / "results.json").read_text("utf-8"))
 
@@ -46,3 +47,7 @@ def test_another_test_text(run, tmp_path, monkeypatch):
     assert lines == written.splitlines()[1:3]
     run_forked("compare.py", "runs=new", "align=1", cwd=tmp_path)
     assert (tmp_path / "new" / "comparison" / "bleu-by-length.png").is_file()
+
+    copied(monkeypatch, run, "new", tmp_path / "long", "--search", "search.min_length_ratio=2")
+    longer = (tmp_path / "long" / "run" / "translations" / "test.txt").read_text("utf-8").splitlines()
+    assert all(len(one.split()) >= 8 > len(other.split()) for one, other in zip(longer, lines, strict=True))
