@@ -39,7 +39,7 @@ def in_sweep() -> bool:
 
 
 def check_single() -> None:
-    """UserError: an option of sweeps for a single run, which would be trained elsewhere, and here, without a word."""
+    """UserError: an option of sweeps was given, which a single run would ignore without a word."""
     given = HydraConfig.get().overrides
     for override in (*given.task, *given.hydra):
         if override.partition("=")[0].lstrip("+").startswith(OF_SWEEPS):
