@@ -106,6 +106,8 @@ def test_arguments_of_the_program_are_no_options(arguments, monkeypatch):
         composed("train", ["model=cgruu"])
     with pytest.raises(UserError, match=r"^model=ngram_lm: this is trained by counting"):
         composed("check", ["model=ngram_lm"])
+    with pytest.raises(UserError, match=r"^logger=tensorbord: there is no such choice; did you mean tensorboard\?$"):
+        composed("train", ["logger=[csv,tensorbord]"])
 
 
 def test_a_file_in_a_folder_that_is_searched_is_named(tmp_path):

@@ -119,7 +119,7 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
     if merged and not isinstance(problem.__cause__, ValidationError):
         return f"{merged[1]}: this has options of its own: give them one by one, as python src/options.py shows them"
     if unknown := re.match(r"In '([^']+)': Could not load '([^']+)'", text):
-        for group, _, names in (word.partition("=[") for word in sys.argv[1:]):
+        for group, _, names in (word.partition("=[") for word in given):
             choice = unknown[2].removeprefix(f"{group}/")
             if choice in re.split(r"[\],\s]+", names):
                 return f"{group}={choice}: there is no such choice{nearest(choice, _choices(group))}"
@@ -137,7 +137,7 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
     if isinstance(problem, InterpolationToMissingValueError) and (option := re.search(r"value: (\S+)", text)):
         return f"{option[1]} is missing: give {option[1]}=..."
     if unset := re.search(r"Environment variable '([^']+)' not found", text):
-        words = ", ".join(word for word in sys.argv[1:] if f"${{oc.env:{unset[1]}" in word)
+        words = ", ".join(word for word in given if f"${{oc.env:{unset[1]}" in word)
         return f"{words or 'an option'}: the environment variable {unset[1]} is not set"
     if isinstance(problem, InterpolationKeyError) and (option := re.search(r"key '([^']+)' not found", text)):
         if words := ", ".join(word for word in given if "${" + option[1] in word):
