@@ -33,6 +33,8 @@ SETTINGS = {
     "validations over epochs": [*OFTEN, "trainer.check_val_every_n_epoch=null", "trainer.val_check_interval=3",
                                 "trainer.log_every_n_steps=1"],
     "accumulation": [*OFTEN, "trainer.accumulate_grad_batches=2", "trainer.max_steps=5", "schedule=linear_decay"],
+    "growing batches": [*OFTEN, "trainer.max_epochs=3", "+callbacks.growing={_target_: lightning.pytorch.callbacks."
+                        "GradientAccumulationScheduler, scheduling: {1: 2}}"],
     "early stopping": ["callbacks.early_stopping.mode=max", "callbacks.early_stopping.monitor=val/loss",
                        "callbacks.early_stopping.patience=1", "trainer.max_epochs=4"],
     "alignments": ["alignment=guide", "attention=coverage", "objective.doubly_stochastic=0.1"],
@@ -54,6 +56,7 @@ MOMENTS = [
     ("validations", 8, "on_validation_batch_end"),
     ("validations over epochs", 6, "on_train_batch_start"),  # the first after a validation, in the middle of an epoch
     ("accumulation", 2, "on_after_backward"),
+    ("growing batches", 6, "on_after_backward"),  # in the second epoch, whose updates take two batches
     ("early stopping", 10, "on_test_batch_end"),
     ("alignments", 8, "on_train_batch_end"),
     ("plateau", 7, "on_train_batch_start"),
@@ -250,6 +253,15 @@ def test_updates_after_the_last_validation_are_a_warning(tmp_path, caplog):
     assert "trainer.max_steps=8: this run has already trained for 8 updates" in again.stderr
     assert call_script("train.py", "resume=run", "trainer.max_steps=10", cwd=tmp_path).status == 0
     assert caplog.text.count("after the last validation") == 2
+
+
+def test_a_warm_up_that_training_does_not_reach_the_end_of_is_a_warning(tmp_path, caplog):
+    given = [option for option in BASE if not option.startswith("schedule=")]
+    for folder, updates in (("short", 20), ("whole", 10)):
+        options = ["schedule=warm_up", f"schedule.steps={updates}", f"hydra.run.dir={folder}"]
+        assert call_script("train.py", *given, *options, cwd=tmp_path).status == 0
+    assert "training ended after 10 updates, while the learning rate still rose to optimizer.lr" in caplog.text
+    assert caplog.text.count("still rose") == 1
 
 
 def test_a_limit_that_a_run_has_reached_is_refused_and_the_run_left_alone(whole, tmp_path):

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from unrolled.errors import UserError
-from unrolled.training.schedule import constant, halve_on_plateau, inverse_square_root, linear_decay, warm_up
+from unrolled.training.schedule import constant, halve_on_plateau, inverse_square_root, linear_decay, warm_up, warms_up
 
 
 def rates(schedule, count, updates=None, **options):
@@ -27,6 +27,24 @@ def test_warm_up_is_linear_and_then_constant():
 
 def test_inverse_square_root_falls_after_warm_up():
     assert rates(inverse_square_root, 16, steps=4)[3:16:12] == pytest.approx([1.0, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("schedule", "options", "last"),
+    [
+        (warm_up, {"steps": 4}, 3),
+        (inverse_square_root, {"steps": 4}, 3),
+        (linear_decay, {"steps": 9, "warm_up": 4}, 3),
+        (linear_decay, {"steps": None, "warm_up": 4}, 3),
+        (linear_decay, {"steps": 9}, 0),
+        (constant, {}, 0),
+    ],
+)
+def test_a_warm_up_is_unfinished_until_the_learning_rate_was_reached(schedule, options, last):
+    options |= {"monitor": "val/bleu", "mode": "max", "length": lambda: 5}
+    optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    scheduler = (schedule(optimizer, **options) or {}).get("scheduler")
+    assert [warms_up(scheduler, updates) for updates in range(7)] == [1 <= updates <= last for updates in range(7)]
 
 
 @pytest.mark.parametrize(("mode", "values"), [("max", [5.0, 4.0, 5.0]), ("min", [5.0, 6.0, 5.0])])

@@ -8,6 +8,7 @@ from typing import Any
 from hydra._internal.utils import get_args_parser
 from omegaconf import DictConfig, OmegaConf
 
+from unrolled.configuration.elsewhere import choices_with
 from unrolled.errors import UserError, closest, nearest
 
 SIZES = ("model.hidden_size", "model.encoder_size", "model.decoder_size")
@@ -84,6 +85,11 @@ def names_of(config: DictConfig) -> dict[str, Any]:
 
 def meant(name: str, config: DictConfig) -> str:
     """The end of a message that says which options of ``config`` the unknown ``name`` may mean; or nothing."""
+    options = _meant(name, config)
+    return f"; did you mean {_either(options)}?" if options else ""
+
+
+def _meant(name: str, config: DictConfig) -> list[str]:
     where, _, word = name.rpartition(".")
     word = word.lower().replace("-", "_")
     known = names_of(config)
@@ -96,7 +102,7 @@ def meant(name: str, config: DictConfig) -> str:
     ]
     options = options or ending
     inside = [option for option in options if option.startswith(f"{where}.")] if where else []
-    return f"; did you mean {_either(inside or options)}?" if options else ""
+    return inside or options
 
 
 def _is_there(option: str, known: Collection[str]) -> bool:
@@ -179,6 +185,11 @@ def no_such_option(name: str, node: DictConfig) -> str:
     known = [str(key) for key in node if key != "hydra"]
     if (dotted := name.replace("/", ".")) != name and dotted in names_of(config):
         return f"{name}: only choices have a /: write {dotted}=..."
+    near = _meant(name, config)
+    if owners := choices_with(name, config):
+        near = [option for option in near if option.startswith(f"{name.rpartition('.')[0]}.")]
+        instead = f"; did you mean {_either(near)}?" if near else ""
+        return f"{name}: there is no such option here: it belongs to {_either(owners)}{instead}"
     return f"{name}: there is no such option{meant(name, config) or nearest(word, known)}"
 
 

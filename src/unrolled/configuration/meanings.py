@@ -84,6 +84,38 @@ def read_comments(text: str) -> Comments:
     return Comments(_head(lines), {name: comment for name, comment in options.items() if comment}, groups)
 
 
+def read_options(text: str) -> tuple[dict[str, bool], list[str]]:
+    """The options in a YAML file by dotted name, with whether they are made from others; the files that it continues.
+
+    Those are of the same folder, named in its defaults list.
+    """
+    root = yaml.compose(text, yaml.SafeLoader)
+    if not isinstance(root, yaml.MappingNode):
+        return {}, []
+    continued = [
+        str(entry.value)
+        for key, value in root.value
+        if key.value == "defaults" and isinstance(value, yaml.SequenceNode)
+        for entry in value.value
+        if isinstance(entry, yaml.ScalarNode) and entry.value != "_self_"
+    ]
+    options = {
+        ".".join(path): any(OTHERS.search(text) for text in _texts(value))
+        for path, _, value in _pairs(root, ())
+        if path[0] != "defaults"
+    }
+    return options, continued
+
+
+def _texts(node: yaml.Node) -> Iterator[str]:
+    """The texts of a value, of a list's items; none of a section, whose options have values of their own."""
+    if isinstance(node, yaml.ScalarNode):
+        yield node.value
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _texts(item)
+
+
 def _pairs(node: yaml.MappingNode, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], yaml.Node, yaml.Node]]:
     for key, value in node.value:
         here = (*path, str(key.value))

@@ -36,6 +36,7 @@ from unrolled.training.loggers.wandb import finish
 from unrolled.training.objective import Objective
 from unrolled.training.preemption import Preempted
 from unrolled.training.process_memory import keep_freed_memory, peak_memory_mib
+from unrolled.training.schedule import warms_up
 
 log = logging.getLogger(__name__)
 STILL_AT_UNIGRAM_LEVEL = (
@@ -92,6 +93,7 @@ def run(
             ended = "early stopping" if _stopped_early(trainer) else "another limit of the trainer, such as max_epochs,"
             log.warning("nothing was left to train: %s had ended this run before", ended)
         _warn_of_updates_without_validation(trainer)
+        _warn_of_warm_up(trainer)
         results |= _training_facts(module, trainer)
         results |= _test(module, data, trainer, folder)
         results |= _unigram_facts(trainer)  # the test validates a training that ended before its first validation
@@ -188,6 +190,17 @@ def _warn_of_updates_without_validation(trainer: lightning.Trainer) -> None:
             "the last %d of %d updates came after the last validation, and no result includes them: train whole epochs "
             "(trainer.max_epochs), or validate more often (trainer.val_check_interval)",
             later,
+            trainer.global_step,
+        )
+
+
+def _warn_of_warm_up(trainer: lightning.Trainer) -> None:
+    """A training may end before its learning rate is what the user asked for."""
+    schedulers = [config.scheduler for config in trainer.lr_scheduler_configs]
+    if trainer.is_global_zero and any(warms_up(scheduler, trainer.global_step) for scheduler in schedulers):
+        log.warning(
+            "training ended after %d updates, while the learning rate still rose to optimizer.lr: shorten the warm-up "
+            "(schedule.steps or schedule.warm_up), or train longer (trainer.max_epochs)",
             trainer.global_step,
         )
 

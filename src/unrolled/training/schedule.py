@@ -87,6 +87,14 @@ def halve_on_plateau(
     return {"scheduler": scheduler, "interval": "epoch", "monitor": monitor, "strict": False}
 
 
+def warms_up(scheduler: Any, updates: int) -> bool:
+    """Whether the learning rate had not reached lr, and was still rising, at the last of ``updates``."""
+    if not updates or not isinstance(scheduler, LambdaLR):
+        return False
+    factor = scheduler.lr_lambdas[0]
+    return factor(updates - 1) < min(factor(updates), 1)
+
+
 def _checked(steps: int) -> int:
     check("schedule.steps", steps, STEPS)
     return steps

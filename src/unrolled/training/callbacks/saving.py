@@ -16,7 +16,7 @@ from typing import Any
 import lightning
 import numpy as np
 import torch
-from lightning.pytorch.callbacks import Callback
+from lightning.pytorch.callbacks import Callback, GradientAccumulationScheduler
 
 from unrolled.errors import Numbers, check
 from unrolled.training.callbacks import resumption
@@ -46,6 +46,7 @@ class SaveProgress(Callback):
         self._unsaved = True  # there is no checkpoint yet
         self._between = False
         self._restored: dict[str, Any] = {}
+        self._resumed = False  # and no batch trained since
         self._received: tuple[int, float] | None = None
         self.ended_by: int | None = None
         self._handlers: dict[int, Any] = {}
@@ -55,6 +56,7 @@ class SaveProgress(Callback):
     def on_train_start(self, trainer: lightning.Trainer, module: Any) -> None:
         """Apply what was restored, start the clock, and handle signals."""
         self._unsaved = not self._restored
+        self._resumed = bool(self._restored)
         if self._restored:
             self._take_up(trainer, module)
             _find_place(trainer, self._restored["batches"])
@@ -103,6 +105,9 @@ class SaveProgress(Callback):
 
     def on_train_batch_start(self, trainer: lightning.Trainer, module: Any, batch: Any, batch_idx: int) -> None:
         """Save if it is time, and end if a signal has asked for it."""
+        if self._resumed:
+            _accumulate_as_before(trainer, module)
+            self._resumed = False
         if batch_idx % trainer.accumulate_grad_batches:  # gradients are not saved
             return
         received = self._received_by_any(trainer, module)
@@ -179,6 +184,13 @@ def _end(number: int) -> None:
     if number == signal.SIGINT:
         raise KeyboardInterrupt
     raise (Preempted if number == signal.SIGUSR2 else SystemExit)(128 + number)
+
+
+def _accumulate_as_before(trainer: lightning.Trainer, module: Any) -> None:
+    """Lightning tells no callback that a resumed epoch starts; a scheduler must not be told before training does."""
+    for callback in trainer.callbacks:  # type: ignore[attr-defined]
+        if isinstance(callback, GradientAccumulationScheduler):
+            callback.on_train_epoch_start(trainer, module)
 
 
 def _find_place(trainer: lightning.Trainer, before: Any) -> None:
