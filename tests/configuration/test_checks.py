@@ -95,3 +95,11 @@ def test_a_part_that_is_replaced_by_a_value_is_refused(part):
     OmegaConf.update(made, part, None, merge=False)
     with pytest.raises(UserError, match=f"{part}=null: set its options one by one"):
         check_parts(made)
+
+
+@pytest.mark.parametrize("name", ["LearningRateFinder", "BatchSizeFinder", "BackboneFinetuning"])
+def test_a_callback_of_lightnings_that_needs_what_no_objective_has_is_refused(name):
+    lightnings = f"+callbacks.mine={{_target_: lightning.pytorch.callbacks.{name}}}"
+    with pytest.raises(UserError, match=rf"^callbacks\.mine: {name} cannot be used here: "):
+        check_parts(composed("train", (lightnings,)))
+    check_parts(composed("train", (f"+callbacks.mine={{_target_: my_package.{name}}}",)))

@@ -20,6 +20,12 @@ NEEDED = ("speed", "validation_in_checkpoint", "checkpoint")
 """Callbacks that results.json is made from."""
 OF_GRADIENTS = ("largest_batch.LargestBatchFirst", "learning_rate.LearningRate")
 """Callbacks that need an optimiser."""
+UNFIT = {
+    "BackboneFinetuning": "no model here has a backbone",
+    "BatchSizeFinder": "data.max_tokens limits a batch, and is halved where memory runs out",
+    "LearningRateFinder": "compare learning rates in a sweep: -m optimizer.lr=1e-3,2e-3,4e-3",
+}
+"""Lightning's callbacks that need attributes which no objective here has, and what does their work."""
 PLACES = {
     "callbacks.checkpoint.dirpath": "checkpoints",
     "callbacks.kept.folder": "checkpoints/kept",
@@ -106,6 +112,9 @@ def check_parts(config: DictConfig) -> None:
             if not (isinstance(node, DictConfig) and "_target_" in node):
                 instead = f"omit it with ~{group}.{name}" if node is None else "give its class, _target_"
                 raise UserError(f"{group}.{name}={shown(node)}: {instead}")
+            library, _, kind = str(node._target_).rpartition(".")
+            if kind in UNFIT and library.startswith("lightning."):
+                raise UserError(f"{group}.{name}: {kind} cannot be used here: {UNFIT[kind]}")
     for name in NEEDED:
         if name not in config.callbacks:
             raise UserError(f"~callbacks.{name}: every training needs this callback")

@@ -139,6 +139,8 @@ def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
     for number, word in enumerate(given.overrides):
         if re.fullmatch(r"hydra\.verbose=(null|[\d.+-]*)", word):  # Hydra would fail before it could say why
             raise UserError(f"{word}: give true, false or the name of a logger")
+        if word.startswith("="):
+            raise UserError(f"{word}: options are name=value, and this has no name")
         if word in EMPTY:
             raise UserError(f"{word}: give a folder, or omit it")
         if re.fullmatch(r"[\w/]+=\[[\d., +-]+\]", word) and word.partition("=")[0] in _known(command)[0]:

@@ -104,6 +104,8 @@ def _trains() -> bool:
 def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
     """One line instead of Hydra's several, with the nearest valid choice if there is one."""
     text = str(problem)
+    if word := _removed(problem, given):
+        return f"{word}: keep it: it is needed"
     if isinstance(problem, MissingConfigException) and (
         missing := re.search(r"Could not find '([^']+)/([^'/]*)'", text)
     ):
@@ -126,6 +128,10 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
         return f"{unknown[1]}.yaml: defaults: there is no {unknown[2]}: a name in the same folder, or /group: name"
     if isinstance(problem, OverrideParseException):
         return unreadable(problem.override)
+    if there := re.match(r"Could not delete from config\. (?:'(\S+)' does not exist|The value of '(\S+)' is )", text):
+        name = there[1] or there[2]
+        word = next((word for word in given if re.match(rf"~{re.escape(name)}(=|$)", word)), f"~{name}")
+        return f"{word}: there is no such option" if there[1] else f"{word}: its value is another: ~{name} removes any"
     if several := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '(.+)'", text):
         from unrolled.configuration.conf import CONF  # which imports this module
 
@@ -136,6 +142,11 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
         return f"{problem.full_key} is missing: give {problem.full_key}=..."
     if isinstance(problem, InterpolationToMissingValueError) and (option := re.search(r"value: (\S+)", text)):
         return f"{option[1]} is missing: give {option[1]}=..."
+    if unknown := re.match(r"Could not delete '(\S+)'\.", text):
+        return f"~{unknown[1]}: there is no such choice"
+    if unknown := re.match(r"Unsupported interpolation type (\S+)", text):
+        words = ", ".join(word for word in given if f"${{{unknown[1]}:" in word)
+        return f"{words or 'an option'}: there is no resolver {unknown[1]}; ${{oc.env:NAME}} reads a variable"
     if unset := re.search(r"Environment variable '([^']+)' not found", text):
         words = ", ".join(word for word in given if f"${{oc.env:{unset[1]}" in word)
         return f"{words or 'an option'}: the environment variable {unset[1]} is not set"
@@ -156,6 +167,15 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
         prefix = str(cause.full_key or cause.key).rpartition(".")[0]
         return no_such_option(f"{prefix}.{cause.key}" if prefix else str(cause.key), node)
     return " ".join(text.split())
+
+
+def _removed(problem: Exception, given: Sequence[str]) -> str | None:
+    """The option, or what contains it, that ``problem`` misses because ~ has removed it."""
+    named = re.search(r"Interpolation key '([^']+)' not found", str(problem))
+    cause = problem if isinstance(problem, OmegaConfBaseException) else problem.__cause__
+    missing = str(named[1] if named else getattr(cause, "full_key", None) or getattr(cause, "key", None))
+    words = (word for word in given if word.startswith("~"))
+    return next((word for word in words if f"{missing}.".startswith(f"{word.lstrip('~').partition('=')[0]}.")), None)
 
 
 def _choices(group: str) -> list[str]:
