@@ -119,6 +119,15 @@ def test_a_size_too_large_is_lowered_with_a_notice(kind, caplog):
     assert trained.decode(trained.encode(LINES[:1])[0]) == LINES[0]
 
 
+def test_training_on_much_text_says_what_it_does(caplog, monkeypatch):
+    caplog.set_level(logging.INFO)
+    monkeypatch.setattr(module, "MANY", len(LINES))
+    train_sentencepiece(LINES[1:], kind="bpe", size=30)
+    assert caplog.messages == []
+    train_sentencepiece(LINES, kind="bpe", size=30)
+    assert caplog.messages == [f"tokenizer: learning 30 pieces from {len(LINES)} lines"]
+
+
 @pytest.mark.parametrize("kind", ["unigram", "bpe"])
 def test_a_size_below_the_alphabet_is_a_mistake(kind):
     with pytest.raises(UserError, match=r"size=7 is too small.* raise size"):

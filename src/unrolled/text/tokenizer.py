@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 NORMALIZATIONS = ("nmt_nfkc", "nfkc", "nmt_nfkc_cf", "nfkc_cf", "identity")
 
 
+MANY = 10_000  # lines from which on training a tokenizer says so, as it takes seconds to minutes
 SAMPLE = 1_000_000  # lines of a file that SentencePiece is trained on; it holds them in memory
 
 
@@ -280,6 +281,8 @@ def train_sentencepiece(
     """
     import sentencepiece
 
+    if len(lines) >= MANY:
+        log.info("tokenizer: learning %s pieces from %s lines", f"{size:,}", f"{len(lines):,}")
     while True:
         model = io.BytesIO()
         try:
