@@ -42,7 +42,7 @@ class Trainer:
         self.precision, self.world_size, self.is_global_zero = "32-true", 1, True
         self.limit_test_batches, self.accumulate_grad_batches, self.val_check_interval = 1.0, 1, 1.0
         self.check_val_every_n_epoch = 1
-        self.loggers, self.callbacks = [], [Speed()]
+        self.loggers, self.callbacks, self.lr_scheduler_configs = [], [Speed()], []
         self.global_step, self.current_epoch = 7, 2
         self.callback_metrics = {"val/loss": torch.tensor(2.5), "val/bleu": torch.tensor(torch.nan), "lr": 1}
         self.checkpoint_callback = ModelCheckpoint(dirpath=folder / "checkpoints")

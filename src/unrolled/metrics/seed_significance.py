@@ -112,7 +112,7 @@ def cochran(share: float, of_runs: int, of_lines: int) -> float:
     fewest, most = sorted((float(of_runs), min(float(of_lines), NORMAL)))
     for _ in range(60):  # the critical value falls as the degrees rise
         middle = math.sqrt(fewest * most)
-        fewest, most = (middle, most) if quantile(1 - LEVEL / 2, middle) > reach else (fewest, middle)
+        fewest, most = (middle, most) if two_sided(reach, middle) > LEVEL else (fewest, middle)
     return most
 
 
