@@ -10,6 +10,7 @@ from pathlib import Path
 import unrolled.commands
 from unrolled.errors import AS_MODULE, INSTALLED, UserError, nearest
 from unrolled.training.collector import rest
+from unrolled.training.waiting import wait_briefly
 
 
 def main() -> None:
@@ -50,6 +51,7 @@ def run(command: str) -> None:
 
 def _run(command: str) -> None:
     rest()
+    wait_briefly()
     check_installed()
     from unrolled.configuration.command import HELP, status
 
