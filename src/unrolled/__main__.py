@@ -10,7 +10,7 @@ from pathlib import Path
 import unrolled.commands
 from unrolled.errors import AS_MODULE, INSTALLED, UserError, nearest
 from unrolled.training.collector import rest
-from unrolled.training.waiting import wait_briefly
+from unrolled.training.threads import wait_briefly
 
 
 def main() -> None:

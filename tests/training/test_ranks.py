@@ -117,3 +117,22 @@ def test_a_process_that_cannot_be_started_leaves_no_file_open(monkeypatch):
     with pytest.raises(OSError, match="no memory"):
         run_ranks("support.waiting_rank", {}, 1)
     assert len(os.listdir("/proc/self/fd")) == len(before)
+
+
+@pytest.mark.parametrize(("given", "each"), [(None, "3"), ("5", "5")])
+def test_processes_share_the_cores_that_they_may_use(given, each, monkeypatch):
+    seen = []
+
+    def fail(*_, env, **__):
+        seen.append(env["OMP_NUM_THREADS"])
+        raise OSError("no memory")
+
+    monkeypatch.setattr(subprocess, "Popen", fail)
+    monkeypatch.setattr(os, "cpu_count", lambda: 64)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(6)))
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if given is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", given)
+    with pytest.raises(OSError, match="no memory"):
+        run_ranks("support.waiting_rank", {}, 2)
+    assert seen == [each]

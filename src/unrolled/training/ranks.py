@@ -23,6 +23,7 @@ from typing import Any
 from unrolled.errors import POSITIVE_WHOLE, WHOLE, UserError, check
 from unrolled.training.preemption import Preempted
 from unrolled.training.process_memory import OUT_OF_MEMORY
+from unrolled.training.threads import cores
 
 log = logging.getLogger(__name__)
 
@@ -122,7 +123,7 @@ def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
     SystemExit with its status, MemoryError if that is OUT_OF_MEMORY.
     """
     ours, theirs = os.pipe()  # what they read, and what keeps them reading
-    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, (os.cpu_count() or 1) // processes))
+    threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // processes))
     package = str(Path(__file__).resolve().parents[2])  # a script's folder is on its own path, not on its children's
     added = "" if package in sysconfig.get_paths().values() else package  # they find an installed one themselves
     shared = {
