@@ -37,3 +37,17 @@ def test_options_of_a_users_own_choices_are_known_too(tmp_path, monkeypatch):
     assert choices_with("attention.own", {"attention"}) == ["attention=mine"]
     assert choices_with("attention.kernel_size", {"attention"}) == ["attention=location", "attention=mine"]
     assert choices_with("attention.filters", {"attention"}) == ["attention=location"]
+
+
+def test_files_of_the_user_that_cannot_be_read_have_no_options(tmp_path, monkeypatch):
+    (tmp_path / "conf" / "attention").mkdir(parents=True)
+    files = {
+        "broken": b"a: [",
+        "latin": b"a: \xe9\nown: 1\n",
+        "self": b"defaults: [other]\n",
+        "other": b"defaults: [self]\n",
+    }
+    for name, content in files.items():
+        (tmp_path / "conf" / "attention" / f"{name}.yaml").write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    assert choices_with("attention.own", {"attention"}) == ["attention=latin"]

@@ -32,15 +32,16 @@ def _offered(group: str) -> list[str]:
     return sorted({file.stem for folder in folders for file in (folder / group).glob("*.yaml")})
 
 
-def _options(group: str, choice: str) -> dict[str, bool]:
+def _options(group: str, choice: str, continuing: tuple[str, ...] = ()) -> dict[str, bool]:
     """The options of a choice, also those that it continues, with whether they are made from others."""
     file = _file(group, choice)
-    text = "" if file is None else file.read_text(encoding="utf-8")
+    text = "" if file is None else file.read_text(encoding="utf-8", errors="replace")
     if OTHER_PLACE.search(text):
         return {}
     options, continued = read_options(text)
     for other in continued:
-        options = _options(group, other) | options
+        if other not in (here := (*continuing, choice)):
+            options = _options(group, other, here) | options
     return options
 
 

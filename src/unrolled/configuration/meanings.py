@@ -87,9 +87,12 @@ def read_comments(text: str) -> Comments:
 def read_options(text: str) -> tuple[dict[str, bool], list[str]]:
     """The options in a YAML file by dotted name, with whether they are made from others; the files that it continues.
 
-    Those are of the same folder, named in its defaults list.
+    Those are of the same folder, named in its defaults list. A file that is no YAML, which may be the user's, has none.
     """
-    root = yaml.compose(text, yaml.SafeLoader)
+    try:
+        root = yaml.compose(text, yaml.SafeLoader)
+    except yaml.YAMLError:
+        return {}, []
     if not isinstance(root, yaml.MappingNode):
         return {}, []
     continued = [
