@@ -142,9 +142,10 @@ def test_two_nodes_of_a_slurm_cluster_train_as_two_processes_and_go_on_when_queu
     command = ["train.py", *BASE, *nodes, *slurm, *preempted, "seed=1", "sweep.wait=false"]
     assert call_script(*command, cwd=tmp_path).status == 0
     assert not list(tmp_path.glob("jobs/*/results.json"))  # the job has hardly begun
-    end = time.monotonic() + 300
+    end = time.monotonic() + 120
     while not any(results(path.parent)["status"] == "completed" for path in tmp_path.glob("jobs/*/results.json")):
-        assert time.monotonic() < end
+        logs = sorted([tmp_path / "bin" / "log", *tmp_path.glob("jobs/.submitit/*/*_log.*")])
+        assert time.monotonic() < end, "\n".join(path.read_text()[-4000:] for path in logs if path.is_file())
         time.sleep(0.1)
     (run,) = (tmp_path / "jobs").glob("0-*")
     assert (results(run)["status"], resumed(run)) == ("completed", 1)

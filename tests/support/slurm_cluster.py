@@ -1,9 +1,9 @@
 """A SLURM cluster of this machine alone: sbatch, srun, scontrol and sacct, as far as submitit asks for them."""
 
+import random
+import socket
 import sys
 from pathlib import Path
-
-JOB = "4242"
 
 SBATCH = """
     script = Path(sys.argv[-1])
@@ -44,11 +44,21 @@ SACCT = """
 def make_cluster(folder: Path) -> str:
     """Put the commands into ``folder``; returns it, for PATH."""
     folder.mkdir()
+    job = str(_free())
     for name, body in {"sbatch": SBATCH, "srun": SRUN, "scontrol": SCONTROL, "sacct": SACCT}.items():
         head = f"#!{sys.executable}\nimport os, re, subprocess, sys, time\nfrom pathlib import Path\n"
-        head += f"JOB = {JOB!r}\nHERE = Path({str(folder)!r})\n"
+        head += f"JOB = {job!r}\nHERE = Path({str(folder)!r})\n"
         head += "log, null = open(HERE / 'log', 'a'), subprocess.DEVNULL\n"
         path = folder / name
         path.write_text(head + "\n".join(line[4:] for line in body.splitlines()) + "\n")
         path.chmod(0o755)
     return str(folder)
+
+
+def _free() -> int:
+    """The number of a job whose processes find the port free that Lightning makes of it; other tests have their own."""
+    for number in random.SystemRandom().sample(range(1000, 10_000), 100):
+        with socket.socket() as tried:
+            if tried.connect_ex(("127.0.0.1", 15_000 + number)):
+                return number
+    raise OSError("no free port")
