@@ -72,6 +72,13 @@ def test_what_is_added_to_the_data_may_be_read(options):
         composed("train", [*options, "+data.mien=3"])
 
 
+def test_a_file_of_the_user_in_another_encoding_does_not_prevent_adding_to_the_data(tmp_path, monkeypatch):
+    (tmp_path / "conf" / "data").mkdir(parents=True)
+    (tmp_path / "conf" / "data" / "latin.yaml").write_bytes(b"a: \xe9\nown: 1\n")
+    monkeypatch.chdir(tmp_path)
+    composed("train", ["+data.own=2"])
+
+
 def test_links_of_an_experiment_may_be_turned_off():
     language = ("experiment=g2p", "data.root=a", "data.language=b")
     check_parts(composed("train", (*language, "alignment=none")))

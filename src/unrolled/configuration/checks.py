@@ -9,7 +9,8 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf, open_dict
 
-from unrolled.configuration.conf import CONF, further, warn_of_same_names
+from unrolled.configuration.conf import CONF, warn_of_same_names
+from unrolled.configuration.elsewhere import is_offered
 from unrolled.configuration.hints import SEVERAL, no_such_option
 from unrolled.configuration.values import GROUPS
 from unrolled.errors import UserError, shown
@@ -79,9 +80,7 @@ def _check_added(name: str, config: DictConfig) -> None:
     group, _, option = name.partition(".")
     if group != "data" or not option.isidentifier():
         return
-    folders = [CONF, *(folder for _, folder in further())]
-    offered = (file.read_text("utf-8") for folder in folders for file in (folder / group).glob("*.yaml"))
-    if any(re.search(rf"^{option}:", text, re.MULTILINE) for text in offered):
+    if is_offered(group, option):
         return
     if re.search(rf"\bdata\.{option}\b|\{{\.+{option}\b", str(OmegaConf.to_container(config, resolve=False))):
         return

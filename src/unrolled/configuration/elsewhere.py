@@ -27,6 +27,11 @@ def choices_with(name: str, groups: Collection[str]) -> list[str]:
     return choices
 
 
+def is_offered(group: str, option: str) -> bool:
+    """Whether any choice of ``group`` has ``option``."""
+    return any(option in _options(group, choice) for choice in _offered(group))
+
+
 def _offered(group: str) -> list[str]:
     folders = (CONF, *(folder for _, folder in further()))
     return sorted({file.stem for folder in folders for file in (folder / group).glob("*.yaml")})
