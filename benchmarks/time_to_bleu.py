@@ -47,7 +47,7 @@ main()
 
 
 class Tuned(NamedTuple):
-    """What is chosen for JoeyNMT; docs/performance-details.md says how."""
+    """What is chosen for JoeyNMT; docs/performance-quality.md says how."""
 
     rate: float = 2e-3
     dropout: float = 0.1
