@@ -57,6 +57,7 @@ def test_the_hint_depends_on_the_command_and_on_what_is_chosen():
     assert meant("beam", translate) == "; did you mean search.beam_size?"
     assert meant("gpus", translate) == "; did you mean device?"
     assert meant("epochs", translate) == ""
+    assert meant("run", config("train")) == "; did you mean resume?"
     assert meant("lm", config("rescore")) == "; did you mean scorers?"
 
 
@@ -71,6 +72,7 @@ def test_every_option_that_a_hint_names_is_one_of_some_configuration():
             assert there or option == "hydra.run.dir", option
 
 
+PATIENCE = "; did you mean callbacks.early_stopping.patience?"
 WRONG = [
     (["cgru"], "cgru: options are name=value; did you mean model=cgru?"),
     (["bahdanau"], "bahdanau: options are name=value; did you mean model=bahdanau or attention=bahdanau?"),
@@ -81,6 +83,15 @@ WRONG = [
     (["seed", "=3"], "seed: write options without spaces: seed=3"),
     (["--model", "cgru"], "--model: options have no dashes: write model=..."),
     (["--lr=3"], "--lr=3: options have no dashes: write lr=3; did you mean optimizer.lr?"),
+    (["-model=cgru"], "-model=cgru: options have no dashes: write model=cgru"),
+    (
+        ["-patience=3"],
+        "-patience=3: options have no dashes: write patience=3; did you mean callbacks.early_stopping.patience?",
+    ),
+    (["--resolve"], "--resolve: it shows values only with --cfg: --cfg job --resolve"),
+    (["--cfg"], "--cfg: expected one argument"),
+    (["--shell-completion"], "-sc: give install=bash, install=fish or install=zsh"),
+    (["-sc", "install=tcsh"], "-sc install=tcsh: give install=bash, install=fish or install=zsh"),
     (["hydra.run.dir="], "hydra.run.dir=: give a folder, or omit it"),
     (["data=[1,2]"], "data=[1,2]: a choice is a name, such as model=cgru"),
     (["nothing-of-ours"], "nothing-of-ours: options are name=value; --help lists them"),
@@ -98,6 +109,8 @@ def test_words_that_hydra_knows_pass():
     check_words(
         "train", False, ["-m", "seed=1,2", "~callbacks.pictures", "+trainer.benchmark=true", "--config-dir", "x"]
     )
+    check_words("train", False, ["-c=job", "--resolve", "-cd=x", "seed=1"])
+    check_words("train", False, ["-sc", "install=bash"])
 
 
 def test_a_text_and_a_run_folder_are_named_with_the_option_that_they_are_for(tmp_path, monkeypatch):

@@ -4,7 +4,7 @@ import errno
 
 import pytest
 from hydra import compose, initialize_config_dir
-from hydra.errors import InstantiationException, MissingConfigException
+from hydra.errors import HydraException, InstantiationException, MissingConfigException
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
@@ -36,6 +36,20 @@ def test_an_unknown_name_in_a_list_or_of_a_variable_is_said_as_it_was_typed(opti
     with initialize_config_dir(str(CONF), version_base="1.3"), pytest.raises(Exception) as caught:  # noqa: PT011
         compose("train", [option], return_hydra_config=True).hydra.overrides.task[0]
     assert users_mistake(caught.value) == said
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "said"),
+    [
+        ("translate", "model=cgru", "model=cgru: this command has no choice of model; --help shows which it has"),
+        ("average", "search=beam", "search=beam: this command has no choice of search; --help shows which it has"),
+        ("train", "+experiment=g2p", "+experiment=g2p: this is chosen already: write experiment=g2p, without +"),
+    ],
+)
+def test_a_choice_that_the_command_does_not_have_or_has_already_is_not_to_be_added(command, option, said):
+    with initialize_config_dir(str(CONF), version_base="1.3"), pytest.raises(HydraException) as caught:
+        compose(command, [option])
+    assert users_mistake(caught.value, [option]) == said
 
 
 def test_a_folder_that_is_read_only_is_named():

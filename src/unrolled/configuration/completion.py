@@ -9,6 +9,7 @@ from omegaconf import DictConfig
 
 from unrolled.configuration.conf import CONF
 from unrolled.configuration.help import has_options
+from unrolled.configuration.hints import check_completion
 
 PROGRAM = "unrolled"
 
@@ -18,6 +19,7 @@ def complete(commands: Sequence[str], request: str) -> None:
 
     The line so far is in the environment variable COMP_LINE.
     """
+    check_completion(request)
     command = "train"  # and of options, which lists train's
     if request.startswith("query="):
         line = os.environ.get("COMP_LINE", "")

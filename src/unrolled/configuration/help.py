@@ -7,10 +7,9 @@ import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import version
 
-from hydra._internal.utils import get_args_parser
-
 from unrolled import __version__
 from unrolled.configuration.conf import CONF
+from unrolled.configuration.hints import parsed
 from unrolled.configuration.meanings import Choice, Meanings, Option, meanings
 from unrolled.errors import UserError, called, nearest
 
@@ -35,7 +34,7 @@ def answered(command: str, doc: str) -> bool:
 
 def chosen(arguments: Sequence[str]) -> list[str]:
     """The options among the arguments of a command, with the folder that --config-dir adds."""
-    given, flags = get_args_parser().parse_known_args(list(arguments))
+    given, flags = parsed(arguments)
     if flags:
         raise UserError(f"{flags[0]}: options have no dashes: write name=value")
     return [*given.overrides, *([f"hydra.searchpath=[{given.config_dir}]"] if given.config_dir else [])]

@@ -2,6 +2,7 @@
 
 import os
 import re
+from argparse import Namespace
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
@@ -60,7 +61,7 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(("tied", "tie", "tie_weights"), ("model.tied_embeddings", "model.tied_target_embeddings")),
     **dict.fromkeys(("log_every", "log_interval"), ("trainer.log_every_n_steps",)),
     **dict.fromkeys(("output", "out", "output_dir", "out_dir", "save_dir", "run_dir", "dir"), ("hydra.run.dir", "to")),
-    **dict.fromkeys(("checkpoint", "ckpt", "model_path", "load"), ("run", "runs", "resume")),
+    **dict.fromkeys(("checkpoint", "ckpt", "model_path", "load", "run"), ("run", "runs", "resume")),
     **dict.fromkeys(("src", "ref", "hyp", "reference", "target"), ("reference", "target", "source")),
 }
 """What newcomers write, and the options or choices of ours that mean it, where a command has them."""
@@ -120,22 +121,24 @@ def _either(options: Sequence[str]) -> str:
 
 SEVERAL = ("callbacks", "experiment", "logger")
 """Groups of which several choices may be given, as a list."""
+SHORT = re.compile(r"(-\w[\w.]+)=")
+"""An option with a dash, of which Hydra may take the first letter for a flag of its own."""
 EMPTY = ("hydra.run.dir=", "sweep.dir=", "hydra.sweep.dir=")
 """What a variable of the shell that is not set leaves; for Hydra it is the current folder."""
 
 
 def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
     """UserError: a word of the command line that is no option. reads: the command reads standard input."""
-    given, flags = get_args_parser().parse_known_args(list(arguments))
+    given, flags = parsed(arguments)
     for word in flags:
         if not word.startswith("-"):  # Hydra reads options only before or after its own flags, not on both sides
             flag = next((argument for argument in arguments if argument.startswith("-")), "-m")
             raise UserError(f"{word}: put {flag}, and all that begins with a dash, before the options")
-        name, sign, value = word.lstrip("-").replace("-", "_").partition("=")
-        _, config = _known(command)
-        near = "" if name in names_of(config) else meant(name, config)
-        said = f"{name}={value}" if sign else f"{name}=..."
-        raise UserError(f"{word}: options have no dashes: write {said}{near}")
+        raise UserError(_dashed(command, word))
+    if given.resolve and given.cfg is None:
+        raise UserError("--resolve: it shows values only with --cfg: --cfg job --resolve")
+    if given.shell_completion:
+        check_completion("".join(given.overrides))
     for number, word in enumerate(given.overrides):
         if re.fullmatch(r"hydra\.verbose=(null|[\d.+-]*)", word):  # Hydra would fail before it could say why
             raise UserError(f"{word}: give true, false or the name of a logger")
@@ -147,6 +150,37 @@ def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
             raise UserError(f"{word}: a choice is a name, such as model=cgru")
         if "=" not in word and not word.startswith("~"):
             raise UserError(f"{word}: {_no_option(command, reads, word, ''.join(given.overrides[number + 1 :][:2]))}")
+
+
+def parsed(arguments: Sequence[str]) -> tuple[Namespace, list[str]]:
+    """What Hydra's flags and our options are in the ``arguments`` of a command, and the words that are neither.
+
+    UserError: a flag without its value, or with a wrong one, for which Hydra prints its usage.
+    """
+    parser: Any = get_args_parser()
+
+    def error(message: str) -> None:
+        raise UserError(re.sub(r"^argument ([^/:]+)[^:]*", r"\1", message))
+
+    parser.error = error
+    flags = set(parser._option_string_actions)
+    # of -patience=3 the parser would read -p, with atience=3
+    dashed = [word for word in arguments if (name := SHORT.match(word)) and name[1] not in flags]
+    given, unknown = parser.parse_known_args([word for word in arguments if word not in dashed])
+    return given, [*dashed, *unknown]
+
+
+def check_completion(request: str) -> None:
+    """UserError if what follows -sc is nothing that Hydra can do."""
+    if not re.fullmatch(r"(install|uninstall|query)=(bash|fish|zsh)", request):
+        raise UserError(f"-sc {request}".rstrip() + ": give install=bash, install=fish or install=zsh")
+
+
+def _dashed(command: str, word: str) -> str:
+    name, sign, value = word.lstrip("-").replace("-", "_").partition("=")
+    _, config = _known(command)
+    near = "" if name in names_of(config) else meant(name, config)
+    return f"{word}: options have no dashes: write {name}={value if sign else '...'}{near}"
 
 
 def _no_option(command: str, reads: bool, word: str, following: str = "") -> str:

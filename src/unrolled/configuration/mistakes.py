@@ -159,6 +159,12 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
         if inside[1] == "objective/counting":
             return f"{words}: this is trained by counting, and this command needs gradients: choose another model"
         return f"{words}: this needs {inside[1]}, which chooses {inside[2]}, and this command has no {inside[2]}"
+    if absent := re.match(r"Could not override '([^']+)'\. No match in the defaults list", text):
+        word = next((word for word in given if word.startswith(f"{absent[1]}=")), absent[1])
+        return f"{word}: this command has no choice of {absent[1]}; --help shows which it has"
+    if doubled := re.match(r"Multiple values for (\S+)\. To override", text):
+        word = next((word for word in given if word.startswith(f"+{doubled[1]}=")), doubled[1])
+        return f"{word}: this is chosen already: write {word.removeprefix('+')}, without +"
     cause = problem.__cause__
     if isinstance(cause, ValidationError):  # of an option of Hydra itself, or of a launcher
         return f"{cause.full_key or cause.key}: {str(cause).splitlines()[0]}"
