@@ -68,6 +68,7 @@ def test_a_composition_is_its_owners_alone():
         ("search.beam_size=1,2", "one value at a time"),
         ("+other=1", "no such option"),
         (3, "an option is text"),
+        ("greedy", r"^greedy: options are name=value; did you mean search=greedy\?$"),
         ("search.language_model_weight=0.5", "nothing uses this weight: give search.language_model=RUN too"),
     ],
 )

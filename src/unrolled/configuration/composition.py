@@ -18,6 +18,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 
 from unrolled.configuration.checks import check_choices
 from unrolled.configuration.conf import CONF
+from unrolled.configuration.hints import check_words
 from unrolled.configuration.mistakes import NAMED, not_named, users_mistake
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.values import resolved
@@ -119,6 +120,7 @@ def _composing(command: str, options: Sequence[str]) -> Iterator[DictConfig]:
     GlobalHydra.instance().hydra = None
     try:
         with one_line(options):
+            check_words(command, False, options)
             if words := not_named(options):
                 raise UserError(f"{' '.join(words)}: {NAMED}")
             with initialize_config_dir(str(CONF), job_name=command, version_base="1.3"):
