@@ -70,7 +70,7 @@ resumed() {
   stop "the text cannot be prepared: $(tail -1 "$out/prepared.log")"
 part machine python -c 'import torch; print(torch.__version__, torch.cuda.get_device_name() if torch.cuda.is_available() else "no GPU")'
 part agreement python benchmarks/agreement.py --device "$device" ${short:+--size 16 --attention bahdanau gru_att} &
-part tests python -m pytest -q -n 2 tests/models/test_fast_graphs.py tests/training/callbacks/test_divergence.py &
+part tests python -m pytest -q -n 2 tests/models/test_fast_cuda_graphs.py tests/training/callbacks/test_divergence.py &
 part multi trained multi model=cgru attention=gru_att hardware=$multi trainer.max_steps=$((updates / 5)) "${few[@]}" &
 part resume resumed hardware="$low" trainer.deterministic=true &
 wait

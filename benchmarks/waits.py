@@ -23,7 +23,7 @@ import torch
 from torch.profiler import ProfilerActivity, profile
 
 from unrolled.commands import train
-from unrolled.models.fast.graphs import Captured
+from unrolled.models.fast.cuda_graphs import Captured
 from unrolled.training.callbacks.speed import Speed
 
 WATCHED, TIMED, PROFILED = range(1000, 1100), range(1100, 1150), range(1150, 1160)

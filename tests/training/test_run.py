@@ -12,7 +12,7 @@ from lightning.pytorch.callbacks import ModelCheckpoint
 from safetensors.torch import load_file
 
 from unrolled.errors import UserError
-from unrolled.models.fast import graphs
+from unrolled.models.fast import cuda_graphs
 from unrolled.training import run as module
 from unrolled.training.callbacks.beginning import Beginning
 from unrolled.training.callbacks.divergence import Diverged
@@ -206,16 +206,16 @@ def test_a_run_with_nothing_left_to_train_begins_too(start, tmp_path):
 
 @pytest.mark.parametrize("end", [None, KeyboardInterrupt(), ValueError("no")])
 def test_the_next_training_of_the_process_finds_no_captured_loops(end, start, monkeypatch):
-    monkeypatch.setattr(graphs, "_loops", {})
+    monkeypatch.setattr(cuda_graphs, "_loops", {})
 
     def fit():
-        graphs._loops[torch.device("cpu")] = graphs.Loops(torch.device("cpu"))
+        cuda_graphs._loops[torch.device("cpu")] = cuda_graphs.Loops(torch.device("cpu"))
         if end is not None:
             raise end
 
     with suppress(ValueError):
         start(fit)
-    assert graphs._loops == {}
+    assert cuda_graphs._loops == {}
 
 
 def test_training_resumes_from_the_last_checkpoint_of_the_same_model(start, tmp_path):

@@ -19,7 +19,7 @@ from unrolled.data.module import DataModule
 from unrolled.errors import UserError, no_space
 from unrolled.files import reading, write_lines
 from unrolled.inference.precision import warn_if_emulated
-from unrolled.models.fast import graphs
+from unrolled.models.fast import cuda_graphs
 from unrolled.runs.results import read_results, write_results
 from unrolled.runs.resume import kept_checkpoints, last_checkpoint
 from unrolled.runs.weights import VOCABULARIES, checkpoint_weights, save_weights
@@ -132,7 +132,7 @@ def run(
         if ended_by == signal.SIGUSR2:
             raise Preempted(128 + ended_by) from problem
     finally:
-        graphs.forget()  # the next model of this process, in a sweep, has others
+        cuda_graphs.forget()  # the next model of this process, in a sweep, has others
         results["status"] = outcome
         if trainer.is_global_zero and outcome is not None and beginning.passed:
             if outcome != "failed":

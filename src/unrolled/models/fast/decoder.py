@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from typing_extensions import override
 
-from unrolled.models.fast import graphs
+from unrolled.models.fast import cuda_graphs
 from unrolled.models.fast.kernel import AttentionKernel, CellKernel, Kernel
 from unrolled.models.fast.products import Product, product_dtype, weight_gradient
 from unrolled.models.known_alignment import Given
@@ -288,7 +288,7 @@ class _UnrolledDecoder(torch.autograd.Function):
     ) -> tuple[Tensor, ...]:
         ctx.set_materialize_grads(False)
         ctx.dtype = dtype
-        ctx.use = graphs.use(_loop(kernel, dtype, fixed, (x, s, given, linked, *inputs)), x.device)
+        ctx.use = cuda_graphs.use(_loop(kernel, dtype, fixed, (x, s, given, linked, *inputs)), x.device)
         if ctx.use is None:
             results = _forward(kernel, dtype, x, s, given, linked)
             ctx.plan, ctx.size = _plan(kernel), x.shape[2]
@@ -369,7 +369,9 @@ def _backward(
     return (dx, ds, kernel.dgiven, None, *(gradient for of_part in of_parts for gradient in of_part))
 
 
-def _loop(kernel: DecoderKernel, dtype: torch.dtype, fixed: list[bool], inputs: Sequence[Tensor | None]) -> graphs.Loop:
+def _loop(
+    kernel: DecoderKernel, dtype: torch.dtype, fixed: list[bool], inputs: Sequence[Tensor | None]
+) -> cuda_graphs.Loop:
     """Both passes over all steps, as a function of x, s_0, what is given and the parts' inputs."""
     plan = _plan(kernel)
 
@@ -385,7 +387,7 @@ def _loop(kernel: DecoderKernel, dtype: torch.dtype, fixed: list[bool], inputs: 
         plan, size, results, linked, tensors = kept
         return _backward(_rebuild(plan, tensors), dtype, size, results, linked, gradients)
 
-    return graphs.Loop((plan, dtype), inputs, [False] * 4 + fixed, forward, backward)
+    return cuda_graphs.Loop((plan, dtype), inputs, [False] * 4 + fixed, forward, backward)
 
 
 # Between forward and backward autograd holds all tensors, so that it can free them after use. All else that is needed

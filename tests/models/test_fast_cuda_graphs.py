@@ -5,7 +5,7 @@ import torch
 from support.fast_decoders import C, build, every_fast_pair, mask, normal
 from support.small_models import E
 
-from unrolled.models.fast import graphs
+from unrolled.models.fast import cuda_graphs
 
 DEVICES = ["again", pytest.param("cuda", marks=pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU"))]
 
@@ -35,11 +35,11 @@ def run_again(run, pool):
 
 @pytest.fixture(params=DEVICES)
 def device(request, monkeypatch):
-    """A device whose loops are captured. ``graphs._loops`` begins empty."""
-    monkeypatch.setattr(graphs, "_loops", {})
+    """A device whose loops are captured. ``cuda_graphs._loops`` begins empty."""
+    monkeypatch.setattr(cuda_graphs, "_loops", {})
     if request.param == "again":
-        monkeypatch.setattr(graphs, "applies", lambda device: graphs.ENABLED)
-        monkeypatch.setattr(graphs, "capture", run_again)
+        monkeypatch.setattr(cuda_graphs, "applies", lambda device: cuda_graphs.ENABLED)
+        monkeypatch.setattr(cuda_graphs, "capture", run_again)
         return torch.device("cpu")
     return torch.device("cuda", torch.cuda.current_device())
 
@@ -78,7 +78,7 @@ class Task:
 
     def expected(self, monkeypatch, batch, **options):
         with monkeypatch.context() as patch:
-            patch.setattr(graphs, "ENABLED", False)
+            patch.setattr(cuda_graphs, "ENABLED", False)
             return self.step(batch, **options)
 
 
@@ -88,7 +88,7 @@ def assert_equal(found, expected):
 
 
 def captured():
-    return [capture for loops in graphs._loops.values() for capture in loops._captured]
+    return [capture for loops in cuda_graphs._loops.values() for capture in loops._captured]
 
 
 @every_fast_pair
@@ -127,7 +127,7 @@ def test_a_forward_pass_that_is_given_up_blocks_nothing(monkeypatch, device):
     task = Task(device)
     for number in range(4):
         task.step(task.batch(number))
-    loops = next(iter(graphs._loops.values()))
+    loops = next(iter(cuda_graphs._loops.values()))
     abandoned = task.forward(task.batch(5))
     assert loops.last() is not None
     del abandoned
@@ -177,10 +177,10 @@ def test_a_loop_that_needs_more_room_gets_it(monkeypatch, device):
 
 @pytest.mark.parametrize("rare", [1000, 3])
 def test_only_so_many_are_kept_and_those_that_occur(monkeypatch, device, rare):
-    monkeypatch.setattr(graphs, "MOST", 2)
-    monkeypatch.setattr(graphs, "RARE", rare)
-    made, init = [], graphs.Captured.__init__
-    monkeypatch.setattr(graphs.Captured, "__init__", lambda *given: [init(*given), made.append(1)][0])
+    monkeypatch.setattr(cuda_graphs, "MOST", 2)
+    monkeypatch.setattr(cuda_graphs, "RARE", rare)
+    made, init = [], cuda_graphs.Captured.__init__
+    monkeypatch.setattr(cuda_graphs.Captured, "__init__", lambda *given: [init(*given), made.append(1)][0])
     task = Task(device)
     for steps in (2, 3, 4, 5):
         for number in range(6):
@@ -191,7 +191,7 @@ def test_only_so_many_are_kept_and_those_that_occur(monkeypatch, device, rare):
 
 
 def test_the_loops_of_a_model_make_way_for_those_of_the_next(monkeypatch, device):
-    monkeypatch.setattr(graphs, "MOST", 1)
+    monkeypatch.setattr(cuda_graphs, "MOST", 1)
     for attention in ("bahdanau", "gru_att"):
         task = Task(device, attention=attention)
         for number in range(4):
@@ -199,7 +199,7 @@ def test_the_loops_of_a_model_make_way_for_those_of_the_next(monkeypatch, device
             assert_equal(task.step(batch), task.expected(monkeypatch, batch))
         assert len(captured()) == 1
         unfinished = task.forward(task.batch(5))
-        graphs.forget()
+        cuda_graphs.forget()
         assert captured() == []
         assert_equal(task.backward(*unfinished), task.expected(monkeypatch, task.batch(5)))
 
@@ -208,7 +208,7 @@ def test_what_cannot_be_captured_runs_as_usual(monkeypatch, device, caplog):
     def fails(run, pool):
         raise RuntimeError("operation not permitted when stream is capturing\nand more")
 
-    monkeypatch.setattr(graphs, "capture", fails)
+    monkeypatch.setattr(cuda_graphs, "capture", fails)
     task = Task(device)
     for number in range(5):
         batch = task.batch(number)
