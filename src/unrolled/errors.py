@@ -10,6 +10,7 @@ from math import inf
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, Protocol
+from unicodedata import category
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 CLOSE = 0.55
@@ -41,6 +42,12 @@ def was_interrupted(problem: BaseException) -> bool:
     while cause is not None and not isinstance(cause, KeyboardInterrupt):
         cause = cause.__cause__ or cause.__context__
     return cause is not None
+
+
+def printable(line: str) -> str:
+    """``line`` with line ends and control characters written out: a name in somebody else's file may have any."""
+    hidden = {"Cc", "Cs", "Zl", "Zp"}  # of Unicode's categories
+    return "".join(repr(char)[1:-1] if category(char) in hidden else char for char in line)
 
 
 def called(command: str) -> str:

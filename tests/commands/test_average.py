@@ -1,5 +1,6 @@
 """average.py as a user runs it."""
 
+import shutil
 from pathlib import Path
 
 import torch
@@ -29,6 +30,20 @@ def test_the_average_of_several_validations_is_a_run(moved, trained):
     assert (again.status, "this is an average already" in again.stderr) == (2, True)
     refused = call_script("average.py", f"run={folder}", "number=4", cwd=elsewhere)
     assert (refused.status, "give number=3" in refused.stderr) == (2, True)
+
+
+def test_neither_averages_nor_pictures_are_written_through_links(moved):
+    folder, elsewhere = moved
+    (elsewhere / "precious").mkdir()
+    (elsewhere / "precious" / "weights.safetensors").write_text("precious")
+    shutil.rmtree(folder / "figures", ignore_errors=True)
+    for link in ("average-best-2", "figures"):
+        (folder / link).symlink_to(elsewhere / "precious")
+    for script, option in {"average.py": "number=2", "evaluate.py": "pictures=1"}.items():
+        done = call_script(script, f"run={folder}", option, cwd=elsewhere, drawings=True)
+        assert (done.status, "is a link that points outside the run folder" in done.stderr) == (2, True)
+    assert [path.name for path in (elsewhere / "precious").iterdir()] == ["weights.safetensors"]
+    assert (elsewhere / "precious" / "weights.safetensors").read_text() == "precious"
 
 
 def test_a_model_of_counts_has_no_weights(counted, tmp_path):

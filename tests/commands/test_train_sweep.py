@@ -155,6 +155,19 @@ def test_a_failed_job_is_trained_anew(tmp_path):
 
 
 @pytest.mark.slow
+def test_a_job_that_was_interrupted_does_not_write_through_links(tmp_path):
+    sweep = ["-m", *BASE, "seed=1", "trainer.max_epochs=1", "sweep.dir=jobs"]
+    assert call_script("train.py", *sweep, cwd=tmp_path).status == 0
+    (tmp_path / "jobs" / ONE / "results.json").unlink()
+    shutil.rmtree(tmp_path / "jobs" / ONE / "translations")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "jobs" / ONE / "translations").symlink_to(tmp_path / "elsewhere")
+    refused = call_script("train.py", *sweep, cwd=tmp_path)
+    assert (refused.status, "translations is a link that points outside" in refused.stderr) == (2, True)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
+@pytest.mark.slow
 def test_a_job_that_fails_after_a_good_one_does_not_end_the_sweep(tmp_path, caplog):
     given = ["-m", "seed=1,2", "optimizer.lr=0.01,-1", "sweep.dir=jobs", *BASE, "trainer.max_epochs=1"]
     sweep = [*given, *kill(tmp_path, 2, "on_train_batch_start", "Failed", seed=2)]

@@ -144,8 +144,9 @@ def test_callbacks_wait_for_figures_that_are_there():
     check_monitors(callbacks, objective)
 
 
-def test_what_lightning_refuses_is_one_line(tmp_path):
-    trainer = {"_target_": "lightning.Trainer", "_partial_": True, "accelerator": "no such thing"}
+@pytest.mark.parametrize("option", [{"accelerator": "no such thing"}, {"strategy": "xla"}])
+def test_what_lightning_refuses_is_one_line(option, tmp_path):
+    trainer = {"_target_": "lightning.Trainer", "_partial_": True, **option}
     chosen = OmegaConf.create({"run_folder": str(tmp_path), "logger": None, "callbacks": {}, "trainer": trainer})
     with pytest.raises(UserError, match=r"^hardware or trainer: Lightning says: [^\n]+$"):
         build_trainer(chosen)

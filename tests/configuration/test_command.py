@@ -53,6 +53,11 @@ def test_a_mistake_is_one_line_with_the_script_s_name(ended):
     assert ended(fails(UserError("seed=x: give a number"))) == (2, "train.py: seed=x: give a number\n")
 
 
+def test_a_mistake_stays_one_line_and_writes_control_characters_out(ended):
+    said = ended(fails(UserError("grün\nTraceback \x1b]0;title\x07\u2028: no such option\tだ")))[1]
+    assert said == "train.py: grün\\nTraceback \\x1b]0;title\\x07\\u2028: no such option\\tだ\n"
+
+
 def test_results_are_utf8_in_every_locale(ended, monkeypatch):
     results = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(results, encoding="latin-1"))

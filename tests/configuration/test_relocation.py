@@ -40,3 +40,15 @@ def test_links_lead_nowhere_else(tmp_path):
     (tmp_path / "run" / "wandb").symlink_to(tmp_path / "logs")
     with pytest.raises(UserError, match="wandb is a link that points outside the run folder"):
         check_links(tmp_path / "run")
+
+
+def test_links_in_the_part_that_is_written_lead_nowhere_else_and_the_rest_may(tmp_path):
+    (tmp_path / "run" / "average").mkdir(parents=True)
+    (tmp_path / "run" / "checkpoints").symlink_to(tmp_path / "elsewhere")
+    check_links(tmp_path / "run", "average")
+    check_links(tmp_path / "run", "not yet there")
+    (tmp_path / "run" / "average" / "tokenizer").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "run" / "figures").symlink_to(tmp_path / "elsewhere")
+    for part, link in {"average": "average/tokenizer", "figures": "figures"}.items():
+        with pytest.raises(UserError, match=f"run/{link} is a link that points outside the run folder"):
+            check_links(tmp_path / "run", part)

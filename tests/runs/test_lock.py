@@ -97,3 +97,13 @@ def test_without_locks_the_file_says_who_holds_it(tmp_path, another, monkeypatch
     os.waitpid(process, 0)
     with locked(tmp_path):
         pass
+
+
+def test_a_full_disk_is_said_with_the_file(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("unrolled.runs.lock.os.pwrite", full)
+    with pytest.raises(OSError, match=f"No space left on device: '{tmp_path}/run/.lock'"), locked(tmp_path / "run"):
+        pass
+    assert not (tmp_path / "run" / ".lock").exists()

@@ -89,6 +89,12 @@ def test_a_missing_file_or_a_folder_is_a_mistake(tmp_path, read):
             read(path)
 
 
+@pytest.mark.parametrize("read", [sha256, lambda path: list(read_lines(path))])
+def test_a_file_that_the_disk_does_not_give_is_a_mistake(read):
+    with pytest.raises(UserError, match=r"^/proc/self/mem: cannot be read \(Input/output error\)"):
+        read("/proc/self/mem")
+
+
 def test_unequal_lengths_give_both_files_and_counts(tmp_path):
     source, target = tmp_path / "a", tmp_path / "b"
     source.write_bytes(b"1\n2\n3\n")

@@ -10,7 +10,7 @@ import pytest
 from support.scripts import ROOT
 
 from unrolled.errors import UserError
-from unrolled.training.ranks import check_nodes, run_ranks
+from unrolled.training.ranks import check_nodes, processes, run_ranks
 
 START = """
 import logging, os, signal
@@ -136,3 +136,10 @@ def test_processes_share_the_cores_that_they_may_use(given, each, monkeypatch):
     with pytest.raises(OSError, match="no memory"):
         run_ranks("support.waiting_rank", {}, 2)
     assert seen == [each]
+
+
+@pytest.mark.parametrize("strategy", ["ddp_spawn", "ddp_fork_find_unused_parameters_true", "ddp_notebook"])
+@pytest.mark.parametrize("devices", [1, 2])
+def test_processes_that_lightning_would_start_are_refused(strategy, devices):
+    with pytest.raises(UserError, match=rf"^trainer\.strategy={strategy}: give ddp; "):
+        processes("cpu", devices, strategy)

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 from unrolled.configuration.load import tokenizers_of
+from unrolled.configuration.relocation import check_links
 from unrolled.configuration.values import read_config
 from unrolled.errors import POSITIVE_WHOLE, UserError, check, check_choice
 from unrolled.files import write_text
@@ -29,6 +30,7 @@ def averaged(of_run: str | None, which: str, number: int) -> Path:
     kept = run / "checkpoints" / "kept"
     steps = choose(kept, which, number)
     folder = run / f"average-{which}-{number}"
+    check_links(run, folder.name)
     tokenizers = tokenizers_of(trained, run)
     save_tokenizers(folder / "tokenizer", *tokenizers)
     vocabularies = fingerprint(*tokenizers)

@@ -9,6 +9,7 @@ from omegaconf import DictConfig, ListConfig
 
 from unrolled.alignment.pieces import piece_alignment
 from unrolled.api.evaluated_text import evaluated_text
+from unrolled.configuration.relocation import check_links
 from unrolled.configuration.values import read_config
 from unrolled.errors import UserError
 from unrolled.figures.formats import picture_formats
@@ -34,6 +35,7 @@ def evaluated(translator: TrainedTranslator, first: str, config: DictConfig) -> 
     shown = shown_lines(config.pictures, len(sources))
     if shown:
         translator.check_attention(f"pictures={config.pictures}")
+        check_links(Path(first), "figures")
     hypotheses = translator.translate(sources)
     scoring = {"tokenize": run.data.bleu_tokenize, "lowercase": run.data.bleu_lowercase}
     scores = translation_scores(hypotheses, references, **scoring)

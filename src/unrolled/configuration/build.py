@@ -270,7 +270,7 @@ def build_trainer(config: DictConfig, *, resume: bool = False, progress: bool = 
             plugins=[*(partial.keywords.get("plugins") or []), WholeCheckpoints()],
             default_root_dir=str(folder),
         )
-    except (MisconfigurationException, ValueError, TypeError) as problem:
+    except (MisconfigurationException, ValueError, TypeError, ModuleNotFoundError) as problem:
         raise UserError(f"hardware or trainer: Lightning says: {' '.join(str(problem).split())}") from problem
     # now that nothing is refused, for they begin to write
     trainer.loggers = [Curves(str(folder)), *build_loggers(config, resume=resume)]

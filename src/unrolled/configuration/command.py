@@ -29,7 +29,7 @@ from unrolled.configuration.ranges import check_options
 from unrolled.configuration.slots import trust
 from unrolled.configuration.sweep import Sweep
 from unrolled.configuration.trial import this_trial
-from unrolled.errors import UserError, was_interrupted
+from unrolled.errors import UserError, printable, was_interrupted
 from unrolled.files import remove_if_empty
 from unrolled.training.preemption import Preempted
 from unrolled.training.process_memory import keep_freed_memory
@@ -180,5 +180,5 @@ def status() -> Iterator[None]:
             raise
         if line is not None and not is_first():
             time.sleep(SAID)
-        print(f"{Path(sys.argv[0]).name}: {line or full}", file=sys.stderr)
+        print(f"{Path(sys.argv[0]).name}: {printable(line or str(full))}", file=sys.stderr)
         sys.exit(2 if line else 1)

@@ -13,7 +13,7 @@ from hydra.core.utils import JobReturn, JobStatus
 
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.sweep import in_sweep
-from unrolled.errors import was_interrupted
+from unrolled.errors import printable, was_interrupted
 from unrolled.training.ranks import started_from_outside
 
 log = logging.getLogger(__name__)
@@ -114,7 +114,7 @@ def _report(problem: BaseException, job: str) -> int:
         return int(str(problem.code))
     mistake = users_mistake(problem)
     if line := mistake or full_disk(problem):
-        log.error("%s failed: %s", job, line)
+        log.error("%s failed: %s", job, printable(line))
     else:
         log.error("%s failed", job, exc_info=problem)
     return MISTAKE if mistake else ERROR

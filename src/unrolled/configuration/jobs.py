@@ -90,6 +90,8 @@ def this_job(config: DictConfig) -> Job:
             " or another sweep.dir"
         )
     ending = status(folder)
+    if ending not in ("completed", "diverged", "pruned"):
+        check_links(folder)
     if ending == "failed":
         return Job(moved_to(folder, resolved(config), config.cache), resume=False)
     here = DictConfig(moved(resolved(moved_to(folder, saved, config.cache)), sweep_of(saved), config.sweep.dir))

@@ -62,11 +62,20 @@ def _is_inside(path: Path, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def check_links(folder: Path) -> None:
-    """UserError: a file or folder in a run folder that is a link to one elsewhere, over which training would write."""
-    for place, folders, files in os.walk(folder):
-        for path in (Path(place) / name for name in [*folders, *files]):
-            if path.is_symlink() and not _is_inside(path, folder):
-                raise UserError(f"{path} is a link that points outside the run folder; put the file itself there")
+def check_links(folder: Path, part: str | None = None) -> None:
+    """UserError: a file or folder in a run folder that is a link to one elsewhere, over which a command would write.
+
+    part: the folder in it that the command writes to; None: all of it.
+    """
+    if part is not None:
+        _check_link(folder / part, folder)
+    for place, folders, files in os.walk(folder / (part or "")):
+        for name in [*folders, *files]:
+            _check_link(Path(place, name), folder)
         if "wandb" in folders:  # which keeps links to its own logs
             folders.remove("wandb")
+
+
+def _check_link(path: Path, folder: Path) -> None:
+    if path.is_symlink() and not _is_inside(path, folder):
+        raise UserError(f"{path} is a link that points outside the run folder; put the file itself there")

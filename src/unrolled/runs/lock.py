@@ -41,8 +41,11 @@ def locked(folder: Path) -> Iterator[None]:
             log.info("%s was left behind by process %s on %s: taken over", folder, left["process"], left["host"])
         now = datetime.now().astimezone().isoformat(timespec="seconds")
         holder = {"process": os.getpid(), "host": socket.gethostname(), "since": now}
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+        try:
+            os.ftruncate(descriptor, 0)
+            os.pwrite(descriptor, json.dumps(holder).encode(), 0)
+        except OSError as problem:  # which names no file, as for a full disk
+            raise OSError(problem.errno, problem.strerror, str(path)) from problem
         yield
     finally:
         with suppress(OSError):

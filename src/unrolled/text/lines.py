@@ -120,6 +120,9 @@ def check_unchanged(path: str | Path, digest: str) -> None:
 
 
 def sha256(path: str | Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal. UserError: a missing file."""
-    with checked_file(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    """SHA-256 of a file's bytes, in hexadecimal. UserError: a missing file, or one that cannot be read."""
+    try:
+        with checked_file(path).open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be read ({problem.strerror})") from problem

@@ -47,6 +47,8 @@ class Devices:
 
 
 DEVICES = Devices()
+STARTING = ("spawn", "fork", "notebook")
+"""Words in the names of Lightning's strategies that start processes themselves, by copying objects or this process."""
 
 
 def started_from_outside() -> bool:
@@ -87,11 +89,15 @@ def check_nodes(nodes: int) -> None:
 
 
 def processes(accelerator: str, devices: Any, strategy: str) -> int:
-    """How many processes a run needs on this machine. UserError: more devices than it has, or several and no strategy.
+    """How many processes a run needs on this machine.
+
+    UserError: more devices than it has, several and no strategy, a strategy that would start the processes itself.
 
     devices: how many, "auto" or -1 for all GPUs, or a list of their numbers.
     """
     check("trainer.devices", devices, DEVICES)
+    if any(word in strategy for word in STARTING):
+        raise UserError(f"trainer.strategy={strategy}: give ddp; the processes are started here, not by Lightning")
     gpus = _gpus(accelerator) if devices != 1 else 0
     if devices in ("auto", -1):
         wanted = gpus or 1
