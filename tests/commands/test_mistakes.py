@@ -254,6 +254,11 @@ def test_a_mistake_from_the_shell_ends_the_same(texts):
         (["model=encoder_decoder", "attention=gru_att"], "model=cgru"),
         (["objective=language_modeling"], "objective=translation"),
         (["model=rnn_lm", "alignment=guide"], "no attention to align"),
+        (
+            ["model=encoder_decoder", "attention=none", "alignment=guide", "alignment.source=auto"],
+            "give alignment=none",
+        ),
+        (["model=encoder_decoder", "attention=none", "objective.doubly_stochastic=1"], "doubly_stochastic=0"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

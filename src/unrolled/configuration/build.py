@@ -129,9 +129,14 @@ def check_model(config: DictConfig, *, parallel: bool) -> None:
     """
     import torch
 
+    from unrolled.models.translator import Translator
+    from unrolled.training.alignment_loss import check_supervision
+
     with torch.random.fork_rng(devices=()):
         model = build_model(config, source_vocabulary=VOCABULARY if parallel else None, target_vocabulary=VOCABULARY)
     _check_objective(config, model)
+    if isinstance(model, Translator):
+        check_supervision(model, _supervision(config), config.objective.get("doubly_stochastic", 0.0))
 
 
 def build_module(config: DictConfig, data: DataModule) -> Objective:
@@ -141,7 +146,7 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
         config, source_vocabulary=None if source is None else source.size, target_vocabulary=data.target_tokenizer.size
     )
     kind = _check_objective(config, model)
-    supervision = instantiate(config.alignment) if "_target_" in config.alignment else None
+    supervision = _supervision(config)
     objective = instantiate({name: value for name, value in config.objective.items() if name != "kind"})
     if kind == "counting":
         return objective(model=model)
@@ -161,6 +166,11 @@ def build_module(config: DictConfig, data: DataModule) -> Objective:
         validation_search=_validation_search(config, data.target_tokenizer),
         test_search=build_search(config, data.target_tokenizer),
     )
+
+
+def _supervision(config: DictConfig) -> Any:
+    """How the attention is taught; None with alignment=none."""
+    return instantiate(config.alignment) if "_target_" in config.alignment else None
 
 
 def check_monitors(config: DictConfig, module: Objective) -> None:

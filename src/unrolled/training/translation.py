@@ -86,7 +86,10 @@ class Translation(Objective):
                 "another figure"
             )
         if str(figure).endswith("_error_rate") and self.symbols is None:
-            raise UserError(f"{option}={figure}: errors in which symbols? Give data.symbols=word or grapheme")
+            raise UserError(
+                f"{option}={figure}: errors in which symbols? Give data.symbols=word or grapheme, or another figure if"
+                " the data has no such option"
+            )
 
     def loss(self, batch: Batch) -> TokenLoss:
         """-log p(y_1 ... y_T </s> | x), each word given all previous ones; in training plus what teaches attention."""
