@@ -72,7 +72,6 @@ def test_every_option_that_a_hint_names_is_one_of_some_configuration():
             assert there or option == "hydra.run.dir", option
 
 
-PATIENCE = "; did you mean callbacks.early_stopping.patience?"
 WRONG = [
     (["cgru"], "cgru: options are name=value; did you mean model=cgru?"),
     (["bahdanau"], "bahdanau: options are name=value; did you mean model=bahdanau or attention=bahdanau?"),
