@@ -151,6 +151,12 @@ def test_an_attention_of_ones_own_is_trained_and_used(train_here, pairs, tmp_pat
     assert len(run.translate(["a b"])) == 1
     with pytest.raises(unrolled.UserError, match="add trust=own_mine"):
         unrolled.load("run")
+    assert len(unrolled.load([run, "run"]).translate(["a b"])) == 1  # what the run may name, it may name here too
+    with pytest.raises(unrolled.UserError, match="trust=3: give the name of a package"):
+        unrolled.load(run, trust=3)
+    longer = unrolled.train(resume=run, progress=False, **{"trainer.max_steps": 2})
+    assert longer.results["steps"] == 2
+    assert len(longer.translate(["a b"])) == 1
 
 
 def test_two_trainings_take_turns(monkeypatch):

@@ -5,7 +5,7 @@ from os import PathLike
 from typing import Any
 
 from unrolled.api.language_model_run import LanguageModelRun
-from unrolled.api.trained_run import TrainedRun, folders_of
+from unrolled.api.trained_run import TrainedRun, folders_of, trust_of
 from unrolled.api.translator_run import TranslatorRun
 from unrolled.configuration.composition import composed, known, one_line, options_of
 from unrolled.configuration.load import trains_translation
@@ -28,19 +28,21 @@ def load(
 
     options: of translate.py, or of score.py for a language model, such as "ensemble=arithmetic", "search=greedy",
     "max_tokens=500", "mixture=[0.4,0.6]" (equal if not given). device: auto, cpu, cuda, cuda:1. precision: 32-true,
-    bf16-mixed or 16-mixed. trust: a package of yours, or several, whose classes the run may name. UserError: no run
-    folder, translators and language models together, an option that does not exist.
+    bf16-mixed or 16-mixed. trust: a package of yours, or several, whose classes the run may name; a run that is
+    loaded already brings its own. UserError: no run folder, translators and language models together, an option that
+    does not exist.
     """
     folders = folders_of(run)
     if not folders:
         raise UserError("run=[]: name at least one run folder")
+    trust = trust_of(run, trust)
     with one_line(), trusting(trust):
         translators = [trains_translation(folder) for folder in folders]
     if len(set(translators)) > 1:
         raise UserError("run=[...]: some are translators and some are language models: load them separately")
     chosen: dict[str, Any] = {"run": folders, "device": device, "precision": precision}
     if trust is not None:
-        chosen["trust"] = [trust] if isinstance(trust, str) else list(trust)
+        chosen["trust"] = trust
     kind, command, offered = (
         (TranslatorRun, "translate", OF_A_TRANSLATOR)
         if translators[0]

@@ -9,7 +9,7 @@ from typing import Any
 
 from unrolled.api.given_text import Text, write_text_of
 from unrolled.api.loading import load
-from unrolled.api.trained_run import TrainedRun, folder_of
+from unrolled.api.trained_run import TrainedRun, folder_of, trust_of
 from unrolled.api.training_job import train_in
 from unrolled.api.undisturbed import undisturbed
 from unrolled.configuration.composition import check_texts, composing, one_at_a_time, one_line, options_of
@@ -51,6 +51,7 @@ def train(
     for name, value in (("resume", resume), ("reproduce", reproduce)):
         if value is not None:
             given += options_of({name: folder_of(value)})
+    trust = trust_of([resume, reproduce], trust)
     if folder is not None:
         _check_without_folder(given)
         given += options_of({"hydra.run.dir": path_of("folder", folder)})

@@ -1,6 +1,6 @@
 """A run folder, or several as one, with what it can do; what only translators or language models can do says so."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from html import escape
 from os import PathLike
@@ -270,6 +270,14 @@ def folder_of(run: Any) -> str:
 def folders_of(runs: Any) -> list[str]:
     """`folder_of` a run, or of each in a list."""
     return [folder_of(run) for run in runs] if isinstance(runs, list | tuple) else [folder_of(runs)]
+
+
+def trust_of(runs: Any, trust: str | Iterable[str] | None) -> list[str] | None:
+    """``trust``, with the packages that those of the ``runs`` may name that are loaded; None without any."""
+    given = trust.split(",") if isinstance(trust, str) else trust or []
+    given = given if isinstance(given, Iterable) else [str(given)]  # trust=3, which `trusting` refuses
+    loaded = [run for run in (runs if isinstance(runs, list | tuple) else [runs]) if isinstance(run, TrainedRun)]
+    return [*dict.fromkeys([*given, *(name for run in loaded for name in run._trust or [])])] or None
 
 
 def same_kind(sentences: Text, targets: Text) -> Literal[True]:
