@@ -72,6 +72,16 @@ def test_what_a_model_sets_elsewhere_is_named_only_where_someone_may_have_set_it
     assert found() == found("model", "experiment") == ["model", "optimizer", "optimizer.lr"]
 
 
+def test_what_follows_from_a_named_option_is_not_named_in_runs_of_one_experiment():
+    def of(experiment, language):
+        options = {"data.language": language, "data.train": f"{language}_train.tsv"}
+        words = [f"experiment={experiment}", f"data.language={language}"]
+        return run(**options, overrides=words, named=["experiment", "data.language"])
+
+    assert titles([of("g2p", "ady"), of("g2p", "gre")]) == ["data.language"]
+    assert titles([of("g2p", "ady"), of("g2p_quick", "gre")]) == ["data.language", "data.train"]
+
+
 def test_a_class_stands_for_what_is_inside():
     adam = {"optimizer._target_": "torch.optim.Adam", "optimizer.lr": 0.002, "optimizer.eps": 1e-8}
     sgd = {"optimizer._target_": "torch.optim.SGD", "optimizer.lr": 0.5}

@@ -21,7 +21,7 @@ TEXT = "text."
 COPIES = ("data.module.", "data.corpus.", TEXT)
 """Built by conf/data from other options, or determined by them."""
 BUNDLES = frozenset({"experiment", "debug", "sweep"})
-"""Groups that set any other option, and that the configuration does not record."""
+"""Groups that set any other option, and that of the configuration only the words of the command record."""
 
 
 def shown(value: Any) -> str:
@@ -87,7 +87,8 @@ def varied(runs: Sequence[Run]) -> list[str]:
     columns = {name: tuple(identity(run, name) for run in runs) for name in options}
     columns = {name: column for name, column in columns.items() if len(set(column)) > 1}
     named = frozenset[str]().union(*(run.named or () for run in runs))
-    known = all(run.named is not None and not run.named & BUNDLES for run in runs)
+    bundles = {_bundles(run) for run in runs}
+    known = len(bundles) == 1 and None not in bundles
 
     kept: list[str] = []
     for name in sorted(columns, key=lambda name: (_rank(name, named), name.count("."))):
@@ -97,12 +98,24 @@ def varied(runs: Sequence[Run]) -> list[str]:
     return kept
 
 
+def _bundles(run: Run) -> tuple[str, ...] | None:
+    """The bundles that ``run`` was given, such as experiment=g2p; None if that is not known."""
+    if run.named is None or not run.named & BUNDLES:
+        return None if run.named is None else ()
+    words = run.options.get("overrides")
+    return tuple(word for word in map(str, words) if _is_bundle(word)) if isinstance(words, list) else None
+
+
+def _is_bundle(word: str) -> bool:
+    return word.partition("=")[0].lstrip("+") in BUNDLES
+
+
 def _may_explain(other: str, name: str, named: frozenset[str], *, known: bool) -> bool:
     """Whether the option ``name`` may have its value because ``other`` has its own.
 
     Nothing explains a choice, and an option named when a run began is explained only by the choice of the same name.
-    Choices and named options explain any other option; but if it is not known what was named, or an experiment named
-    more, a choice explains only the options inside it. Any option explains what is built from other options.
+    Choices and named options explain any other option; but if it is not known what was named, or the runs may be of
+    different experiments, a choice explains only the options inside it. Any option explains what is built from others.
     """
     if name.startswith(CHOICE):
         return False
