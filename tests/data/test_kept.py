@@ -1,5 +1,6 @@
 """A damaged cache is made again, with a notice, and gives what it gave before."""
 
+import os
 import random
 import subprocess
 from pathlib import Path
@@ -25,6 +26,8 @@ DAMAGE = {
     "longer": lambda path: path.write_bytes(path.read_bytes() + b"x"),
     "gone": lambda path: path.unlink(),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
+    "a link to nowhere": lambda path: (path.unlink(), path.symlink_to("nowhere")),
+    "a named pipe": lambda path: (path.unlink(), os.mkfifo(path)),
 }
 
 
@@ -55,6 +58,11 @@ def test_what_another_process_has_mended_is_left_to_it(tmp_path, monkeypatch):
 def test_the_sums_are_those_of_sha256sum(tmp_path):
     keep(tmp_path / "kept", make)
     assert subprocess.run(["sha256sum", "-c", "--quiet", SUMS], cwd=tmp_path / "kept", check=False).returncode == 0
+
+
+def test_a_named_pipe_is_no_file_of_token_ids(tmp_path):
+    os.mkfifo(tmp_path / "ids")
+    assert not store.is_whole(tmp_path / "ids")  # and nobody waits for its writer
 
 
 @pytest.mark.parametrize("vocabulary", [100, 2**17])

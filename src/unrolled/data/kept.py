@@ -8,7 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from unrolled.files import appearing
+from unrolled.errors import UserError
+from unrolled.files import appearing, check_regular
 from unrolled.text.lines import sha256
 
 log = logging.getLogger(__name__)
@@ -43,9 +44,10 @@ def keep(folder: Path, make: Callable[[Path], object]) -> None:
 def is_whole(folder: Path) -> bool:
     """Whether the files of ``folder`` are those that were written, by name and by SHA-256."""
     try:
+        check_regular(folder / SUMS)
         sums = (folder / SUMS).read_text(encoding="utf-8")
         return sums != "" and sums == _sums(folder)
-    except (OSError, ValueError):
+    except (OSError, ValueError, UserError):  # UserError: a file that cannot be read, or is none
         return False
 
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from unrolled.errors import UserError
-from unrolled.files import appearing
+from unrolled.files import appearing, check_regular
 
 FOOTER = struct.Struct("=16sqqqq")  # mark, bytes of an id, sentences, ids, CRC-32
 MARK = b"unrolled ids v2\n"
@@ -48,6 +48,7 @@ def write(path: Path, sentences: Iterable[Sequence[int]], *, vocabulary_size: in
 def is_whole(path: Path) -> bool:
     """Whether the file is what `write` wrote, byte by byte. It is read once, at 1 to 3 GB/s."""
     try:
+        check_regular(path)
         TokenStore.open(path)
         raw: NDArray[np.uint8] = np.memmap(path, np.uint8, "r").view(np.ndarray)
     except (OSError, ValueError, UserError):
