@@ -101,6 +101,8 @@ def test_an_average_is_a_run(translator):
     mean = translator.average("last", 2)
     assert mean.folder == translator.folder / "average-last-2"
     assert isinstance(mean.translate("a b"), str)
+    assert mean.status == "completed"
+    assert "completed" in mean._repr_html_()
 
 
 def test_models_are_interpolated_and_an_arpa_file_comes_back(language_model, counted, pairs, tmp_path, monkeypatch):
@@ -117,6 +119,7 @@ def test_models_are_interpolated_and_an_arpa_file_comes_back(language_model, cou
     assert unrolled.load([language_model, counted], f"mixture={found.weights}").score("A B").perplexity > 1
     counted.save_arpa(tmp_path / "lm.arpa")
     again = unrolled.import_arpa(tmp_path / "lm.arpa", to=tmp_path / "imported")
+    assert again.status == "completed"
     assert again.score("A B").log_probability == pytest.approx(counted.score("A B").log_probability, rel=1e-4)
     with pytest.raises(unrolled.UserError, match="this folder already holds a run"):
         unrolled.import_arpa(tmp_path / "lm.arpa", to=tmp_path / "imported")

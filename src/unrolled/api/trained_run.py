@@ -213,7 +213,11 @@ class TrainedRun:
     @property
     def status(self) -> str:
         """completed, diverged, interrupted, pruned or failed; incomplete if it still runs or was killed."""
-        return str(self.results["status"]) if (self.folder / "results.json").is_file() else "incomplete"
+        if (self.folder / "results.json").is_file():
+            return str(self.results["status"])
+        # an average or an ARPA file's model, which no training made
+        whole = (self.folder / "weights.safetensors").is_file() and not (self.folder / "provenance.json").is_file()
+        return "completed" if whole else "incomplete"
 
     @cached_property
     def config(self) -> dict[str, Any]:
@@ -244,7 +248,7 @@ class TrainedRun:
             return escape(repr(self))
         from unrolled.figures.formats import embedded
 
-        results = self.results if self.status != "incomplete" else {"status": "incomplete"}
+        results = self.results if (self.folder / "results.json").is_file() else {"status": self.status}
         facts = [(name, results[name]) for name in SHOWN if results.get(name) is not None]
         rows = [[name, f"{value:.4g}" if isinstance(value, float) else str(value)] for name, value in facts]
         pictures = [embedded(path.read_bytes()) for path in self.figures[:PICTURES]]
