@@ -27,7 +27,7 @@ from torch.nn import functional
 
 from unrolled.data.batch import Batch
 from unrolled.models.encoder import BidirectionalGRU
-from unrolled.models.fast import graphs
+from unrolled.models.fast import cuda_graphs
 from unrolled.models.sentences import pick
 from unrolled.models.translator import Translator
 from unrolled.training.linear_loss import linear_token_loss
@@ -65,11 +65,11 @@ class Contestant:
 
     def step(self, batch: Batch) -> float:
         """One training step; the loss summed over tokens. ``watch`` then holds the seconds by part."""
-        before, graphs.ENABLED = graphs.ENABLED, self._graphs
+        before, cuda_graphs.ENABLED = cuda_graphs.ENABLED, self._graphs
         try:
             return self._step(batch)
         finally:
-            graphs.ENABLED = before
+            cuda_graphs.ENABLED = before
 
     def _step(self, batch: Batch) -> float:
         self.watch.start()

@@ -148,10 +148,10 @@ def check_same(one: Any, other: Any, inputs: tuple[Any, ...], precision: str) ->
 
 def steps_of(way: str, model: Any, precision: str) -> Callable[[tuple[Any, ...]], float]:
     """A training step of ``model``, that way."""
-    from unrolled.models.fast import graphs
+    from unrolled.models.fast import cuda_graphs
 
     def one(inputs: tuple[Any, ...]) -> float:
-        graphs.ENABLED = way == "fast"
+        cuda_graphs.ENABLED = way == "fast"
         return step(model, inputs, precision)
 
     return one

@@ -21,7 +21,7 @@ from peer import Peer
 from unrolled.configuration.build import build_data, build_model
 from unrolled.configuration.conf import CONF
 from unrolled.data.batch import Batch
-from unrolled.models.fast import graphs
+from unrolled.models.fast import cuda_graphs
 from unrolled.models.fast.products import packs
 from unrolled.models.translator import Translator
 
@@ -130,7 +130,7 @@ def measure(prepared: Prepared, names: list[str], peers: Sequence[Peer] = ()) ->
         prepared,
     )
     if prepared.device == "cuda":  # so that loops are captured before anything is timed
-        for batch, contestant in product(prepared.batches * (graphs.AFTER + 1), contestants.values()):
+        for batch, contestant in product(prepared.batches * (cuda_graphs.AFTER + 1), contestants.values()):
             contestant.step(batch)
     ours = [sum(training_operations(prepared.model, batch).values()) for batch in prepared.batches]
     operations = dict.fromkeys(names, ours)
