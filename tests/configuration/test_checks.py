@@ -79,6 +79,12 @@ def test_a_file_of_the_user_in_another_encoding_does_not_prevent_adding_to_the_d
     composed("train", ["+data.own=2"])
 
 
+@pytest.mark.parametrize(("command", "option"), [("translate", "+model=cgru"), ("score", "+hardware=gpu")])
+def test_a_choice_that_only_training_reads_is_not_added_to_another_command(command, option):
+    with pytest.raises(UserError, match=rf"^\{option}: this command has no choice of"):
+        composed(command, ["run=RUN", option])
+
+
 def test_links_of_an_experiment_may_be_turned_off():
     language = ("experiment=g2p", "data.root=a", "data.language=b")
     check_parts(composed("train", (*language, "alignment=none")))

@@ -49,11 +49,8 @@ def check_choices(config: DictConfig) -> None:
                 raise UserError(f"{override}: its options are not in {group}: remove '# @package' from its file")
             there = (CONF / group / f"{nothing}.yaml").is_file()
             raise UserError(f"{override}: {f'choose {group}={nothing} instead' if there else 'keep it: it is needed'}")
-        if name.startswith("+") and name.lstrip("+") not in hydra.runtime.choices and "." not in name:
-            known = DictConfig({key: value for key, value in config.items_ex(resolve=False) if key != name.lstrip("+")})
-            raise UserError("+" + no_such_option(name.lstrip("+"), known))
         if name.startswith("+"):
-            _check_added(name.lstrip("+"), config)
+            _check_added(name.lstrip("+"), override, config)
         if name == WEIGHT and OmegaConf.select(config, "search.language_model") is None:
             raise UserError(f"{override}: nothing uses this weight: give search.language_model=RUN too, or omit it")
     for override in hydra.overrides.task:
@@ -75,12 +72,19 @@ def check_choices(config: DictConfig) -> None:
             raise UserError(f"{path}={value}: choose with {group}=...")
 
 
-def _check_added(name: str, config: DictConfig) -> None:
-    """UserError if ``name`` is an option data.X that ``+`` added, and no data has it and nothing refers to it."""
+def _check_added(name: str, override: str, config: DictConfig) -> None:
+    """UserError if ``+`` added a choice or an option that nothing reads."""
+    hydra = HydraConfig.get()
     group, _, option = name.partition(".")
-    if group != "data" or not option.isidentifier():
+    if name in hydra.runtime.choices:
+        if "/" not in name and hydra.job.config_name != "train":  # those of others are given without +
+            raise UserError(f"{override}: this command has no choice of {name}; --help shows which it has")
         return
-    if is_offered(group, option):
+    if not option:
+        known = DictConfig({key: value for key, value in config.items_ex(resolve=False) if key != name})
+        raise UserError("+" + no_such_option(name, known))
+    # data.X may be what another choice of data has, or what something refers to
+    if group != "data" or not option.isidentifier() or is_offered(group, option):
         return
     if re.search(rf"\bdata\.{option}\b|\{{\.+{option}\b", str(OmegaConf.to_container(config, resolve=False))):
         return
