@@ -21,7 +21,7 @@ TEXT = "text."
 COPIES = ("data.module.", "data.corpus.", TEXT)
 """Built by conf/data from other options, or determined by them."""
 BUNDLES = frozenset({"experiment", "debug", "sweep"})
-"""Groups that set any other option, and that of the configuration only the words of the command record."""
+"""Groups that set any other option; a configuration has them only among the words of its command."""
 
 
 def shown(value: Any) -> str:

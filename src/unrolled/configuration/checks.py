@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict
 
 from unrolled.configuration.conf import CONF, warn_of_same_names
 from unrolled.configuration.elsewhere import is_offered
-from unrolled.configuration.hints import SEVERAL, no_such_option
+from unrolled.configuration.hints import SEVERAL, no_such_choice, no_such_option
 from unrolled.configuration.values import GROUPS
 from unrolled.errors import UserError, shown
 
@@ -78,7 +78,7 @@ def _check_added(name: str, override: str, config: DictConfig) -> None:
     group, _, option = name.partition(".")
     if name in hydra.runtime.choices:
         if "/" not in name and hydra.job.config_name != "train":  # those of others are given without +
-            raise UserError(f"{override}: this command has no choice of {name}; --help shows which it has")
+            raise UserError(no_such_choice(override, name))
         return
     if not option:
         known = DictConfig({key: value for key, value in config.items_ex(resolve=False) if key != name})

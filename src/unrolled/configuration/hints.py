@@ -214,6 +214,11 @@ def _known(command: str) -> tuple[dict[str, list[str]], DictConfig]:
         return {group: loader.get_group_options(group) for group in chosen}, config
 
 
+def no_such_choice(word: str, group: str) -> str:
+    """A line for the ``word`` that chooses one of a ``group`` which the command does not have."""
+    return f"{word}: this command has no choice of {group}; --help shows which it has"
+
+
 def no_such_option(name: str, node: DictConfig) -> str:
     """A line for the unknown option ``name``, whose last part is not in ``node``, part of a configuration."""
     word, config = name.rpartition(".")[2], node._get_root()

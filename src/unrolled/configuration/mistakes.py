@@ -17,7 +17,7 @@ from omegaconf.errors import (
     ValidationError,
 )
 
-from unrolled.configuration.hints import SEVERAL, no_such_option, unreadable
+from unrolled.configuration.hints import SEVERAL, no_such_choice, no_such_option, unreadable
 from unrolled.errors import UserError, nearest, no_space
 
 # errors of the system, each with the file that it is about
@@ -161,7 +161,7 @@ def _configuration_mistake(problem: Exception, given: Sequence[str]) -> str:
         return f"{words}: this needs {inside[1]}, which chooses {inside[2]}, and this command has no {inside[2]}"
     if absent := re.match(r"Could not override '([^']+)'\. No match in the defaults list", text):
         word = next((word for word in given if word.startswith(f"{absent[1]}=")), absent[1])
-        return f"{word}: this command has no choice of {absent[1]}; --help shows which it has"
+        return no_such_choice(word, absent[1])
     if doubled := re.match(r"Multiple values for (\S+)\. To override", text):
         word = next((word for word in given if word.startswith(f"+{doubled[1]}=")), doubled[1])
         return f"{word}: this is chosen already: write {word.removeprefix('+')}, without +"
