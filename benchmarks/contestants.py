@@ -121,11 +121,11 @@ def plain_keys_every_step(model: Translator, batch: Batch, watch: Watch) -> Tens
 
 def through(state: tuple, boundary: Callable[..., tuple[Tensor, ...]]) -> tuple:
     """The state with what went from this step to the next, all but the prepared sentence, behind a boundary."""
-    flat = [leaf for part in state[1:] for leaf in (part if isinstance(part, tuple) else (part,))]
+    flat = [leaf for inner in state[1:] for leaf in (inner if isinstance(inner, tuple) else (inner,))]
     leaves = iter(boundary(*flat))
     return (
         state[0],
-        *(tuple(next(leaves) for _ in part) if isinstance(part, tuple) else next(leaves) for part in state[1:]),
+        *(tuple(next(leaves) for _ in inner) if isinstance(inner, tuple) else next(leaves) for inner in state[1:]),
     )
 
 

@@ -189,7 +189,7 @@ def timed(device: str, way: str, attention: str, size: str, precision: str) -> d
 def on(device: str, inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     """A batch on ``device``; lengths stay on the CPU."""
     source, lengths, *target = inputs
-    return source.to(device), lengths, *(part.to(device) for part in target)
+    return source.to(device), lengths, *(tensor.to(device) for tensor in target)
 
 
 def start_seconds(run: Callable[[tuple[Any, ...]], object], several: list[tuple[Any, ...]]) -> float:

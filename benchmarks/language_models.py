@@ -75,9 +75,9 @@ class Contestant:
         self._process = context.Process(target=serve, args=(there, name, *options), daemon=True)
         self._process.start()
 
-    def step(self, part: int) -> float:
+    def step(self, window: int) -> float:
         """The seconds of one training step."""
-        self._pipe.send(part)
+        self._pipe.send(window)
         return self._pipe.recv()
 
     def close(self) -> None:
@@ -96,8 +96,8 @@ def serve(pipe: Connection, name: str, cell: str, size: int, vocabulary: int) ->
         keep_freed_memory()
     step = {"usual": usual, "ours": ours}[name](cell, size, vocabulary)
     words = torch.randint(4, vocabulary, (ROWS, STEPS * 4 + 1), generator=torch.Generator().manual_seed(1))
-    while (part := pipe.recv()) is not None:
-        some = words[:, part * STEPS : (part + 1) * STEPS + 1]
+    while (window := pipe.recv()) is not None:
+        some = words[:, window * STEPS : (window + 1) * STEPS + 1]
         start = time.perf_counter()
         step(some[:, :-1].contiguous(), some[:, 1:].contiguous())
         pipe.send(time.perf_counter() - start)
@@ -122,7 +122,7 @@ def usual(cell: str, size: int, vocabulary: int) -> Step:
         nonlocal state
         modules.zero_grad()
         hidden, new = layers(functional.dropout(embedding(read.t()), DROPOUT), state)
-        state = tuple(part.detach() for part in new) if isinstance(new, tuple) else new.detach()
+        state = tuple(tensor.detach() for tensor in new) if isinstance(new, tuple) else new.detach()
         logits = output(functional.dropout(hidden, DROPOUT)).flatten(0, 1)
         loss = functional.nll_loss(functional.log_softmax(logits, dim=1), words.t().flatten())
         loss.backward()

@@ -175,7 +175,7 @@ def measure(prepared: Prepared, names: list[str], peers: Sequence[Peer] = ()) ->
                 for other in names
             },
             "part_seconds": {
-                part: statistics.median(step[part] for step in seconds[name]) for part in seconds[name][0]
+                phase: statistics.median(step[phase] for step in seconds[name]) for phase in seconds[name][0]
             },
             "seconds": totals[name],
         }
@@ -189,7 +189,7 @@ def measure(prepared: Prepared, names: list[str], peers: Sequence[Peer] = ()) ->
         "peak_operations_per_second": peaks,
         "gru_operations_per_second": gru,
         "data_seconds": prepared.data_seconds,
-        "operations": {part: sum(batch[part] for batch in parts) for part in parts[0]},
+        "operations": {phase: sum(batch[phase] for batch in parts) for phase in parts[0]},
         **padding(prepared.batches),
         "contestants": measured,
     }

@@ -50,7 +50,7 @@ def percent(count: int, among: list[str]) -> str:
 def carried_out(command: str) -> str | None:
     """The actions of a command (Lake & Baroni 2018, appendix); None if it is no command."""
     parts = [list(words) for is_joint, words in groupby(command.split(), lambda word: word in ("and", "after"))]
-    halves, joints = [half_carried_out(part) for part in parts[::2]], [" ".join(part) for part in parts[1::2]]
+    halves, joints = [half_carried_out(half) for half in parts[::2]], [" ".join(joint) for joint in parts[1::2]]
     if None in halves or len(halves) != len(joints) + 1 or joints not in ([], ["and"], ["after"]):
         return None
     actions = [action for half in (halves[::-1] if joints == ["after"] else halves) for action in half or []]

@@ -60,7 +60,7 @@ def training_operations(model: Translator, batch: Batch) -> dict[str, int]:
         "attention": attending(attention, model, n),
         "readout": readout(model.readout, n),
     }
-    return {part: TRAINING * count for part, count in parts.items()}
+    return {phase: TRAINING * count for phase, count in parts.items()}
 
 
 def linear(layer: nn.Linear) -> int:

@@ -29,14 +29,14 @@ class Watch:
         self.seconds = defaultdict(float)
         self._last = self._now()
 
-    def press(self, part: str) -> None:
+    def press(self, phase: str) -> None:
         """The time since the watch was last pressed is the part's."""
         if self.device == "cuda":
-            if part != OPTIMISER:
+            if phase != OPTIMISER:
                 return
-            part = WHOLE
+            phase = WHOLE
         now = self._now()
-        self.seconds[part] += now - self._last
+        self.seconds[phase] += now - self._last
         self._last = now
 
     def _now(self) -> float:

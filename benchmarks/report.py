@@ -14,7 +14,7 @@ HEAD = [
     "GFLOP/s",
     "of peak",
 ]
-HEAD += ["peak MiB", "of it training", *(f"{part} ms" for part in PARTS), "data ms"]
+HEAD += ["peak MiB", "of it training", *(f"{phase} ms" for phase in PARTS), "data ms"]
 
 
 def table(facts: dict, experiments: list[dict]) -> str:
@@ -32,7 +32,7 @@ def table(facts: dict, experiments: list[dict]) -> str:
     for experiment in experiments:
         peaks = ", ".join(f"{peak / 1e9:.0f}" for peak in experiment["peak_operations_per_second"])
         total = sum(experiment["operations"].values())
-        shares = ", ".join(f"{part} {count / total:.0%}" for part, count in experiment["operations"].items())
+        shares = ", ".join(f"{phase} {count / total:.0%}" for phase, count in experiment["operations"].items())
         lines.append(
             f"* {experiment['model']} {experiment['attention']} {experiment['size']} {experiment['precision']}: "
             f"torch.mm 2048^3 before and after {peaks} GFLOP/s, nn.GRU as wide as the decoder "
@@ -44,7 +44,7 @@ def table(facts: dict, experiments: list[dict]) -> str:
 
 def cells(experiment: dict, name: str) -> list[str]:
     figures = experiment["contestants"][name]
-    parts = [figures["part_seconds"].get(part) for part in PARTS] + [experiment["data_seconds"]]
+    parts = [figures["part_seconds"].get(phase) for phase in PARTS] + [experiment["data_seconds"]]
     return [
         *(experiment[what] for what in ("model", "attention", "size", "precision")),
         name,

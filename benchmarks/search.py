@@ -257,13 +257,13 @@ def keep_everything(model: Any, batch: Any, beam: int) -> object:
 def repeat(state: Any, times: int) -> Any:
     """Every row ``times`` times, in plain tuples."""
     if isinstance(state, tuple):
-        return tuple(repeat(part, times) for part in state)
+        return tuple(repeat(inner, times) for inner in state)
     return state.repeat_interleave(times, 0)
 
 
 def reorder(state: Any, rows: Any) -> Any:
     """These rows of everything."""
-    return tuple(reorder(part, rows) for part in state) if isinstance(state, tuple) else state[rows]
+    return tuple(reorder(inner, rows) for inner in state) if isinstance(state, tuple) else state[rows]
 
 
 if __name__ == "__main__":

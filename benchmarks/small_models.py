@@ -58,7 +58,7 @@ def measured(data: str, size: int, batch: int, steps: int, given: list[str]) -> 
         options = ["experiment=g2p", "data=tsv", *(f"data.{split}={data}" for split in ("train", "val", "test"))]
         options += [f"run_folder={folder}/run", f"cache={folder}/cache", f"+data.module.max_sentences={batch}"]
         sizes = {"embedding": size, "encoder": size, "decoder": 2 * size}
-        options += [f"model.{part}_size={numbers}" for part, numbers in sizes.items()]
+        options += [f"model.{kind}_size={numbers}" for kind, numbers in sizes.items()]
         options += ["data.max_tokens=1000000", "trainer.limit_val_batches=0", f"trainer.max_steps={steps}", "name=g2p"]
         options += ["trainer.max_epochs=-1", "overrides=[]"]
         options += ["choices={model: cgru, attention: bahdanau, alignment: guide, data: tsv}"]

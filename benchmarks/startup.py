@@ -33,10 +33,10 @@ def child(overrides: list[str]) -> None:
     parts = {"python": (time.time() - process_start(), time.process_time())}
     last = time.perf_counter(), time.process_time()
 
-    def end(part: str) -> None:
+    def end(phase: str) -> None:
         nonlocal last
         now = time.perf_counter(), time.process_time()
-        parts[part], last = (now[0] - last[0], now[1] - last[1]), now
+        parts[phase], last = (now[0] - last[0], now[1] - last[1]), now
 
     sys.path.insert(0, str(ROOT / "src"))
     from unrolled.training.collector import rest
@@ -197,11 +197,13 @@ def main() -> None:
             runs.append(json.loads(done.stdout.splitlines()[-1]))
     runs = runs[1:]
     print("| part | seconds | CPU seconds |\n| --- | ---: | ---: |")
-    for part in runs[0]:
+    for phase in runs[0]:
         print(
-            f"| {part} | " + " | ".join(f"{statistics.median(run[part][n] for run in runs):.2f}" for n in (0, 1)) + " |"
+            f"| {phase} | "
+            + " | ".join(f"{statistics.median(run[phase][n] for run in runs):.2f}" for n in (0, 1))
+            + " |"
         )
-    total = (statistics.median(sum(part[n] for part in run.values()) for run in runs) for n in (0, 1))
+    total = (statistics.median(sum(phase[n] for phase in run.values()) for run in runs) for n in (0, 1))
     print("| all | " + " | ".join(f"{seconds:.2f}" for seconds in total) + " |")
 
 

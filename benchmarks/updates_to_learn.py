@@ -220,10 +220,10 @@ def validation_part(data: DataModule) -> tuple[list[Any], float]:
     """Some of the validation batches, and their unigram level."""
     batches = list(data.val_dataloader())
     order = np.random.default_rng(0).permutation(len(batches))[:BATCHES]
-    part = [batches[number] for number in order]
-    words = torch.cat([batch.target_out[batch.target_out_valid] for batch in part])
+    window = [batches[number] for number in order]
+    words = torch.cat([batch.target_out[batch.target_out_valid] for batch in window])
     counts = words.bincount(minlength=data.target_tokenizer.size).numpy()
-    return part, unigram_loss(data.target_counts("train"), counts)
+    return window, unigram_loss(data.target_counts("train"), counts)
 
 
 def needed(line: dict[str, Any]) -> int | None:

@@ -154,7 +154,7 @@ def main():
             )
         if given.only:
             contestants = {
-                name: contestant for name, contestant in contestants.items() if any(part in name for part in given.only)
+                name: contestant for name, contestant in contestants.items() if any(word in name for word in given.only)
             }
         if given.seconds is None:
             compare_speed(contestants, given)

@@ -175,12 +175,12 @@ def test_the_docs_and_docstrings_are_plain_english(habit, instead):
 
 
 def test_names_say_what_they_hold():
-    """`found`, `each` and `own` say that there is something, not what."""
+    """`found`, `part`, `each` and `own` say that there is something, not what."""
     for path in [*SOURCES, *sorted((ROOT / "benchmarks").glob("*.py")), *sorted((ROOT / "examples").rglob("*.py"))]:
         names = {node.id: node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Name)}
         names |= {node.arg: node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.arg)}
         names |= {node.attr: node.lineno for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)}
-        empty = {name: line for name, line in names.items() if name in {"found", "each", "own"}}
+        empty = {name: line for name, line in names.items() if name in {"found", "part", "each", "own"}}
         assert not empty, f"{path.relative_to(ROOT)}: {empty}"
 
 

@@ -144,11 +144,13 @@ def test_what_is_no_logger_is_one_line(tmp_path):
 
 
 def test_a_missing_package_is_one_line_that_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.setattr("unrolled.configuration.checks.find_spec", lambda name: None)
     monkeypatch.setattr("lightning.fabric.loggers.tensorboard._TENSORBOARD_AVAILABLE", False)
     monkeypatch.setattr("lightning.fabric.loggers.tensorboard._TENSORBOARDX_AVAILABLE", False)
     done = call_script("train.py", *SHORT, TWO, cwd=tmp_path)
     assert done.status == 2
     assert done.stderr == 'train.py: logger=tensorboard is not installed: pip install "unrolled[tensorboard]"\n'
+    assert not (tmp_path / "cache").exists(), "text was prepared first"
     done = call_script("train.py", *own_logger(tmp_path, "TensorBoardLogger"), cwd=tmp_path)
     assert done.status == 2
     assert done.stderr == "train.py: logger.own needs a package that is not installed: pip install tensorboard\n"

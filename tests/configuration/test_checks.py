@@ -116,3 +116,12 @@ def test_a_callback_of_lightnings_that_needs_what_no_objective_has_is_refused(na
     with pytest.raises(UserError, match=rf"^callbacks\.mine: {name} cannot be used here: "):
         check_parts(composed("train", (lightnings,)))
     check_parts(composed("train", (f"+callbacks.mine={{_target_: my_package.{name}}}",)))
+
+
+@pytest.mark.parametrize("name", ["tensorboard", "mlflow"])
+def test_a_logger_whose_package_is_missing_is_refused_before_text_is_prepared(name, monkeypatch):
+    monkeypatch.setattr("unrolled.configuration.checks.find_spec", lambda name: None)
+    with pytest.raises(UserError, match=rf'^logger={name} is not installed: pip install "unrolled\[{name}\]"$'):
+        check_parts(composed("train", (f"logger={name}",)))
+    monkeypatch.setattr("unrolled.configuration.checks.find_spec", lambda name: object())
+    check_parts(composed("train", (f"logger={name}",)))

@@ -75,7 +75,7 @@ def test_the_groups_are_those_of_the_command():
     assert search.offered == choices("search")
     assert search.meaning == "The most likely word at every step"
     hardware = next(choice for choice in meanings("train", ()).choices if choice.group == "hardware")
-    assert hardware.part == "trainer"
+    assert hardware.section == "trainer"
 
 
 def test_a_group_that_is_chosen_twice_is_described_twice():
@@ -85,7 +85,7 @@ def test_a_group_that_is_chosen_twice_is_described_twice():
     assert second.offered == ["lexical", "none"]
     assert second.purpose
     assert second.meaning
-    assert (first.part, second.part) == ("search", "validation_search")
+    assert (first.section, second.section) == ("search", "validation_search")
 
 
 EVERY = [(file.stem,) for file in sorted(CONF.glob("*.yaml"))]

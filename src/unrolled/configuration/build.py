@@ -99,7 +99,7 @@ def _without_sizes(config: DictConfig, name: str) -> Any:
     if "_target_" in node and not node.get("_partial_"):
         raise UserError(f"{name}: its configuration must contain the line _partial_: true")
     made = instantiate(node) or None
-    for path in (name, *(f"{name}.{part}" for part in node)):
+    for path in (name, *(f"{name}.{key}" for key in node)):
         _check_base(path, OmegaConf.select(config, path))
     return made
 

@@ -4,6 +4,7 @@ import os
 import re
 from collections.abc import Collection
 from copy import deepcopy
+from importlib.util import find_spec
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
@@ -27,6 +28,8 @@ UNFIT = {
     "LearningRateFinder": "compare learning rates in a sweep: -m optimizer.lr=1e-3,2e-3,4e-3",
 }
 """Lightning's callbacks that need attributes which no objective here has, and what does their work."""
+LOGGERS = {"tensorboard": ("tensorboard", "tensorboardX"), "mlflow": ("mlflow",)}
+"""Loggers that need one of these packages, which are installed on demand."""
 PLACES = {
     "callbacks.checkpoint.dirpath": "checkpoints",
     "callbacks.kept.folder": "checkpoints/kept",
@@ -118,6 +121,8 @@ def check_parts(config: DictConfig) -> None:
             library, _, kind = str(node._target_).rpartition(".")
             if kind in UNFIT and library.startswith("lightning."):
                 raise UserError(f"{group}.{name}: {kind} cannot be used here: {UNFIT[kind]}")
+            if library.startswith("unrolled.training.loggers."):
+                _check_installed(library.rpartition(".")[2])
     for name in NEEDED:
         if name not in config.callbacks:
             raise UserError(f"~callbacks.{name}: every training needs this callback")
@@ -142,6 +147,12 @@ def check_parts(config: DictConfig) -> None:
         for word in typed:
             if word.startswith("data.train_alignment=") and word != "data.train_alignment=null":
                 raise UserError(f"{word}: alignment.source={source} finds the links itself: omit one of the two")
+
+
+def _check_installed(logger: str) -> None:
+    """UserError if the package that a logger needs is missing; else text would be prepared before that is known."""
+    if logger in LOGGERS and not any(map(find_spec, LOGGERS[logger])):
+        raise UserError(f'logger={logger} is not installed: pip install "unrolled[{logger}]"')
 
 
 def _check_function(name: str, node: Any) -> None:

@@ -83,11 +83,11 @@ def every_option(command: str, overrides: Sequence[str], parts: Sequence[str] = 
 def _sections(known: Meanings) -> Iterator[tuple[list[tuple[str, str]], list[Option]]]:
     """Those options that belong to no group; then for each group what is chosen, and the options of that."""
     yield [], [option for option in known.every if "." not in option.name]
-    parts = [choice.part for choice in known.choices]
-    parts += [option.name.partition(".")[0] for option in known.every if "." in option.name]
-    for part in dict.fromkeys(parts):
-        choices = [choice for choice in known.choices if choice.part == part]
-        options = [option for option in known.every if option.name.startswith(f"{part}.")]
+    sections = [choice.section for choice in known.choices]
+    sections += [option.name.partition(".")[0] for option in known.every if "." in option.name]
+    for section in dict.fromkeys(sections):
+        choices = [choice for choice in known.choices if choice.section == section]
+        options = [option for option in known.every if option.name.startswith(f"{section}.")]
         yield [(_named(choice), choice.meaning or choice.purpose) for choice in choices], options
 
 

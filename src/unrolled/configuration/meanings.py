@@ -53,8 +53,8 @@ class Choice(NamedTuple):
     """What the group is for."""
     meaning: str
     """What the head of the chosen file says."""
-    part: str
-    """The part of the configuration that it is about, such as trainer for hardware."""
+    section: str
+    """The section of the configuration that it is about, such as trainer for hardware."""
 
 
 class Meanings(NamedTuple):
@@ -227,7 +227,7 @@ def _choices(
     paths: Sequence[str],
     heads: Mapping[str, str],
     purposes: Mapping[str, str],
-    parts: Mapping[str, str],
+    sections: Mapping[str, str],
 ) -> list[Choice]:
     """In the order of the defaults list; Hydra's own groups only where they were chosen from conf/."""
     choices = {str(group): chosen for group, chosen in config.hydra.runtime.choices.items()}
@@ -240,9 +240,9 @@ def _choices(
         if (group.startswith("hydra/") and not heads.get(path)) or package in choices:
             continue  # validation_search=beam chooses search@validation_search, too
         offered = sorted(loader.get_group_options(folder))
-        part = package.partition(".")[0] or parts.get(path) or "_global_"
-        part = group.partition("/")[0] if part == "_global_" else part
-        rows.append(Choice(group, chosen, offered, purposes.get(folder, ""), heads.get(path, ""), part))
+        section = package.partition(".")[0] or sections.get(path) or "_global_"
+        section = group.partition("/")[0] if section == "_global_" else section
+        rows.append(Choice(group, chosen, offered, purposes.get(folder, ""), heads.get(path, ""), section))
     return rows
 
 

@@ -102,7 +102,7 @@ def _not_imported(problem: InstantiationException, target: str, where: str) -> s
 def no_such_class(target: str) -> str:
     """What is missing for the class of a dotted name, which Hydra tried to import before."""
     first, *rest = target.split(".")
-    if not rest or not all(part.isidentifier() for part in target.split(".")):
+    if not rest or not all(word.isidentifier() for word in target.split(".")):
         return f"{target}: name a class that can be imported, as package.module.Class"
     if first not in sys.modules:
         return f"{target}: there is no module {first}: install its package, or add its folder to PYTHONPATH"

@@ -62,14 +62,14 @@ def _is_inside(path: Path, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-def check_links(folder: Path, part: str | None = None) -> None:
+def check_links(folder: Path, subfolder: str | None = None) -> None:
     """UserError: a file or folder in a run folder that is a link to one elsewhere, over which a command would write.
 
-    part: the folder in it that the command writes to; None: all of it.
+    subfolder: the one that the command writes to; None: all of it.
     """
-    if part is not None:
-        _check_link(folder / part, folder)
-    for place, folders, files in os.walk(folder / (part or "")):
+    if subfolder is not None:
+        _check_link(folder / subfolder, folder)
+    for place, folders, files in os.walk(folder / (subfolder or "")):
         for name in [*folders, *files]:
             _check_link(Path(place, name), folder)
         if "wandb" in folders:  # which keeps links to its own logs

@@ -178,7 +178,7 @@ def trust(packages: str | Iterable[str] | None) -> None:
         packages = [str(packages)]
     names = packages.split(",") if isinstance(packages, str) else list(packages or [])
     for name in names:
-        if not (isinstance(name, str) and all(part.isidentifier() and not iskeyword(part) for part in name.split("."))):
+        if not (isinstance(name, str) and all(word.isidentifier() and not iskeyword(word) for word in name.split("."))):
             raise UserError(f"trust={name}: give the name of a package that you have installed, such as my_package")
         if name.partition(".")[0] in (*sys.stdlib_module_names, *sys.builtin_module_names, PROJECT):
             whose = "this project's own" if name.partition(".")[0] == PROJECT else "Python's own library"

@@ -34,8 +34,8 @@ def forward_in_parts(model: NeuralLanguageModel, texts: int, parts: tuple[int, .
     tokens, where = _text(texts, sum(parts)), _said(texts, parts)
     whole, last = model(tokens, model.zero_state(texts))
     state, vectors = model.zero_state(texts), []
-    for part in tokens.split(parts, dim=1):
-        hidden, state = model(part, state)
+    for chunk in tokens.split(parts, dim=1):
+        hidden, state = model(chunk, state)
         vectors.append(hidden)
     in_parts = torch.cat(vectors, dim=1)
     check_same("hidden vectors, at once and in parts,", in_parts, whole, where)

@@ -121,8 +121,8 @@ def _check_nested(state: Any, rows: int, where: object) -> None:
                 f"{where}: the state has a tensor of shape {tuple(state.shape)}, whose first size is not {rows}"
             )
     elif type(state) in (tuple, PerSentence):  # a named tuple cannot be made from its parts as these can
-        for part in state:
-            _check_nested(part, rows, where)
+        for inner in state:
+            _check_nested(inner, rows, where)
     else:
         kind = type(state).__name__
         raise Broken(f"{where}: the state has a {kind}, which is neither a tensor nor a plain tuple of them")

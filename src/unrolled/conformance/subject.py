@@ -136,8 +136,8 @@ def _small(build: "partial[Any]", sizes: Sizes, dropout: float = 0.0) -> "partia
 
 def _with_dropout(build: "partial[Any]", dropout: float) -> "partial[Any]":
     changed: dict[str, Any] = {name: dropout for name in build.keywords if name.endswith("dropout")}
-    parts = {name: part for name, part in build.keywords.items() if isinstance(part, partial)}
-    return partial(build, **changed, **{name: _with_dropout(part, dropout) for name, part in parts.items()})
+    parts = {name: inner for name, inner in build.keywords.items() if isinstance(inner, partial)}
+    return partial(build, **changed, **{name: _with_dropout(inner, dropout) for name, inner in parts.items()})
 
 
 def _has_dropout(build: "partial[Any]") -> bool:

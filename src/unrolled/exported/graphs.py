@@ -24,13 +24,13 @@ def leaves(state: Nested, of_sentence: bool = False) -> Iterator[tuple[Tensor, b
     if isinstance(state, Tensor):
         yield state, of_sentence
         return
-    for part in state:
-        yield from leaves(part, of_sentence or isinstance(part, PerSentence))
+    for inner in state:
+        yield from leaves(inner, of_sentence or isinstance(inner, PerSentence))
 
 
 def nested(like: Nested, tensors: Iterator[Tensor]) -> Nested:
     """The inverse of `leaves`: a state built as ``like`` from its tensors."""
-    return next(tensors) if isinstance(like, Tensor) else type(like)(nested(part, tensors) for part in like)
+    return next(tensors) if isinstance(like, Tensor) else type(like)(nested(inner, tensors) for inner in like)
 
 
 class Start(nn.Module):

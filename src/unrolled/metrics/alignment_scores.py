@@ -81,6 +81,6 @@ def links_from_weights(weights: npt.ArrayLike) -> Links:
     return {(source, target) for target, source in enumerate(attended.tolist()) if source >= 0}
 
 
-def share(part: float, whole: int) -> float:
-    """``part`` of ``whole``; NaN if there is nothing to divide by."""
-    return part / whole if whole else float("nan")
+def share(quantity: float, whole: int) -> float:
+    """``quantity`` of ``whole``; NaN if there is nothing to divide by."""
+    return quantity / whole if whole else float("nan")

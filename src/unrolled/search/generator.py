@@ -50,14 +50,14 @@ def select(state: Nested, index: Tensor, sentences: Tensor | None = None) -> Nes
         return state if index is sentences and len(index) == len(state) else state.index_select(0, index)
     if sentences is not None and isinstance(state, PerSentence):
         index = sentences
-    return type(state)(select(part, index, sentences) for part in state)
+    return type(state)(select(inner, index, sentences) for inner in state)
 
 
 def device_of(state: Nested) -> torch.device | None:
     """Where the first tensor of ``state`` is; None if it holds none."""
     if isinstance(state, Tensor):
         return state.device
-    return next((device for part in state if (device := device_of(part))), None)
+    return next((device for inner in state if (device := device_of(inner))), None)
 
 
 class Search(Protocol):

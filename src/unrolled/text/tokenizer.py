@@ -118,9 +118,9 @@ class SentencePieceTokenizer:
             encoded: list[list[int]] = self._processor.encode(list(lines))
             return encoded
         # time grows faster than the length of a line, and no piece crosses a space
-        parts = [at_spaces(line) for line in lines]
-        ids = iter(self._processor.encode([part for line in parts for part in line]))
-        return [[token for _ in line for token in next(ids)] for line in parts]
+        segmented = [at_spaces(line) for line in lines]
+        ids = iter(self._processor.encode([segment for line in segmented for segment in line]))
+        return [[token for _ in line for token in next(ids)] for line in segmented]
 
     def decode(self, ids: Sequence[int]) -> str:
         """Detokenised text; <pad>, <s> and </s> leave no trace, <unk> becomes a double question mark."""

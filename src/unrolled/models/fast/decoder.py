@@ -91,8 +91,8 @@ class DecoderKernel(Kernel):
 
     def load(self, state: Tensor, dtype: torch.dtype) -> None:
         """The inputs are those of the parts."""
-        for part in self.parts:
-            part.load(state, dtype)
+        for inner in self.parts:
+            inner.load(state, dtype)
 
     def forward(self, t: int, x: Tensor, s: Tensor, out: Tensor, context: Tensor, weights: Tensor) -> None:
         """Input products ``(B, P)`` and s_{t-1} ``(B, D)`` -> s_t into ``out``, c and alpha into theirs."""
@@ -259,7 +259,7 @@ def unroll(kernel: DecoderKernel, s: Tensor, x: Tensor, given: Given | None = No
     Returns the states that the readout looks at ``(B, T, D)``, contexts ``(B, T, C)`` and weights ``(B, T, S)``.
     Gradients flow to x, s_0 and the inputs of the parts, once: a second derivative raises a RuntimeError.
     """
-    inputs = [tensor for part in kernel.parts for tensor in part.inputs]
+    inputs = [tensor for inner in kernel.parts for tensor in inner.inputs]
     known, linked = (None, None) if given is None else (tensor.transpose(0, 1) for tensor in given)
     fixed = [isinstance(tensor, nn.Parameter) for tensor in inputs]
     states, contexts, weights = _UnrolledDecoder.apply(  # type: ignore[no-untyped-call]
@@ -324,8 +324,8 @@ def _forward(
     with torch.autocast(s.device.type, enabled=False):
         kernel.load(s, dtype)
         kernel.given, kernel.linked = given, linked
-        for part in (kernel, *kernel.parts):
-            part.begin(steps, s)
+        for inner in (kernel, *kernel.parts):
+            inner.begin(steps, s)
         _, length, annotation_size = kernel.attention.annotations.shape
         states = s.new_empty(steps + 1, *s.shape)
         contexts = s.new_empty(steps, batch, annotation_size)
@@ -357,8 +357,8 @@ def _backward(
     with torch.autocast(states.device.type, enabled=False):
         kernel.load(states[0], dtype)
         kernel.linked, kernel.dgiven = linked, None if linked is None else torch.empty_like(contexts)
-        for part in (kernel, *kernel.parts):
-            part.begin_backward(steps, states[0])
+        for inner in (kernel, *kernel.parts):
+            inner.begin_backward(steps, states[0])
         dx = states.new_empty(*contexts.shape[:2], size)
         ds = dstates[steps].clone()
         for t in reversed(range(steps)):
@@ -396,14 +396,14 @@ _Plan = tuple[type[DecoderKernel], int, tuple[tuple[type[Kernel], int, int], ...
 
 
 def _plan(kernel: DecoderKernel) -> _Plan:
-    parts = tuple((type(part), len(part.inputs), len(part.kept)) for part in kernel.parts)
+    parts = tuple((type(inner), len(inner.inputs), len(inner.kept)) for inner in kernel.parts)
     return type(kernel), len(kernel.kept), parts
 
 
 def _tensors(kernel: DecoderKernel) -> Iterable[Tensor]:
     yield from kernel.kept
-    for part in kernel.parts:
-        yield from (*part.inputs, *part.kept)
+    for inner in kernel.parts:
+        yield from (*inner.inputs, *inner.kept)
 
 
 def _rebuild(plan: _Plan, tensors: Iterable[Tensor]) -> DecoderKernel:
@@ -411,9 +411,9 @@ def _rebuild(plan: _Plan, tensors: Iterable[Tensor]) -> DecoderKernel:
     tensors, parts = iter(tensors), []
     of_decoder = tuple(islice(tensors, kept))
     for part_kind, inputs, part_kept in part_plans:
-        part = part_kind(*islice(tensors, inputs))
-        part.kept = tuple(islice(tensors, part_kept))
-        parts.append(part)
+        inner = part_kind(*islice(tensors, inputs))
+        inner.kept = tuple(islice(tensors, part_kept))
+        parts.append(inner)
     kernel = kind(*parts)
     kernel.kept = of_decoder
     return kernel

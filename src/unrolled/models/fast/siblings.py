@@ -67,5 +67,5 @@ def _of_hypotheses(state: Any) -> Iterator[Tensor]:
     if isinstance(state, Tensor):
         yield state
     elif not isinstance(state, PerSentence):
-        for part in state:
-            yield from _of_hypotheses(part)
+        for inner in state:
+            yield from _of_hypotheses(inner)

@@ -184,18 +184,18 @@ class LineAndTable(ProgressBar):
         self._mark = None
 
 
-def one_line(parts: tuple[str, ...], share: float, *, width: int, full: str = "━", empty: str = "─") -> str:
-    """The first part, a bar with ``share`` of it done, and as many other parts as ``width`` has room for.
+def one_line(fields: tuple[str, ...], share: float, *, width: int, full: str = "━", empty: str = "─") -> str:
+    """The first field, a bar with ``share`` of it done, and as many other fields as ``width`` has room for.
 
-    It keeps the first part, then the last (the time left), then the others in order.
+    It keeps the first field, then the last (the time left), then the others in order.
     """
-    first, *others = [part for part in parts if part]
+    first, *others = [field for field in fields if field]
     kept: list[str] = []
-    for part in others[-1:] + others[:-1]:
-        if len(first) + SHORTEST + 2 + sum(len(chosen) + 2 for chosen in [*kept, part]) <= width:
-            kept.append(part)
-    kept = [part for part in others if part in kept]
-    size = min(LONGEST, width - len(first) - 2 - sum(len(part) + 2 for part in kept))
+    for field in others[-1:] + others[:-1]:
+        if len(first) + SHORTEST + 2 + sum(len(chosen) + 2 for chosen in [*kept, field]) <= width:
+            kept.append(field)
+    kept = [field for field in others if field in kept]
+    size = min(LONGEST, width - len(first) - 2 - sum(len(field) + 2 for field in kept))
     if size < SHORTEST:
         return first[:width]
     done = round(min(1.0, share) * size)

@@ -30,8 +30,7 @@ def mlflow_logger(*, folder: str, experiment: str, name: str, group: str | None,
 
     Where there are several processes, only the first has one: otherwise all would create the tables of the database
     at once.
-    ``resume``: continue the folder's MLflow run, if it has one. UserError: the package is not installed; that run is
-    not on this server.
+    ``resume``: continue the folder's MLflow run, if it has one. UserError: that run is not on this server.
     """
     if getattr(rank_zero_only, "rank", 0) != 0:
         return DummyLogger()
@@ -47,13 +46,10 @@ def mlflow_logger(*, folder: str, experiment: str, name: str, group: str | None,
             earlier = (here / RUN).read_text(encoding="utf-8").strip()
     kind = MLFlowLogger if earlier is None else ContinuedMLflow
     here.mkdir(parents=True, exist_ok=True)
-    try:
-        logging.getLogger("mlflow").setLevel(logging.WARNING)
-        tags = {} if group is None else {"group": group}
-        called = run_name(name, here, group)
-        logger = kind(experiment_name=experiment, run_name=called, tags=tags, run_id=earlier, **place)  # type: ignore[arg-type]
-    except ModuleNotFoundError as problem:
-        raise UserError('logger=mlflow is not installed: pip install "unrolled[mlflow]"') from problem
+    logging.getLogger("mlflow").setLevel(logging.WARNING)
+    tags = {} if group is None else {"group": group}
+    called = run_name(name, here, group)
+    logger = kind(experiment_name=experiment, run_name=called, tags=tags, run_id=earlier, **place)  # type: ignore[arg-type]
     write_text(here / RUN, f"{_begun(logger, earlier, place['tracking_uri'])}\n")
     return logger
 

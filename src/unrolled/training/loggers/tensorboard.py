@@ -8,7 +8,6 @@ from typing import Any
 from lightning.pytorch.loggers import TensorBoardLogger
 from lightning.pytorch.utilities import rank_zero_only
 
-from unrolled.errors import UserError
 from unrolled.runs.resume import last_checkpoint
 
 FOLDER = "tensorboard"
@@ -34,14 +33,8 @@ class FilesInOrder(TensorBoardLogger):
 
 
 def tensorboard_logger(*, folder: str, resume: bool) -> TensorBoardLogger:
-    """Event files in ``folder``/tensorboard; those of an earlier training are removed unless it is resumed.
-
-    UserError: the package is not installed.
-    """
-    try:
-        logger = FilesInOrder(folder, name=FOLDER, version="", default_hp_metric=False)
-    except ModuleNotFoundError as problem:
-        raise UserError('logger=tensorboard is not installed: pip install "unrolled[tensorboard]"') from problem
+    """Event files in ``folder``/tensorboard; those of an earlier training are removed unless it is resumed."""
+    logger = FilesInOrder(folder, name=FOLDER, version="", default_hp_metric=False)
     continued = resume and last_checkpoint(Path(folder)) is not None
     if not continued and getattr(rank_zero_only, "rank", 0) == 0:
         for events in Path(logger.log_dir).glob(f"{EVENTS}.*"):
