@@ -87,6 +87,10 @@ WRONG = [
         ["-patience=3"],
         "-patience=3: options have no dashes: write patience=3; did you mean callbacks.early_stopping.patience?",
     ),
+    (
+        ["--experimental-rerun=x"],
+        "--experimental-rerun: the file could run any code; train.py reproduce=RUN trains a run again",
+    ),
     (["--resolve"], "--resolve: it shows values only with --cfg: --cfg job --resolve"),
     (["--cfg"], "--cfg: expected one argument"),
     (["--shell-completion"], "-sc: give install=bash, install=fish or install=zsh"),

@@ -137,6 +137,8 @@ def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
         raise UserError(_dashed(command, word))
     if given.resolve and given.cfg is None:
         raise UserError("--resolve: it shows values only with --cfg: --cfg job --resolve")
+    if given.experimental_rerun is not None:
+        raise UserError("--experimental-rerun: the file could run any code; train.py reproduce=RUN trains a run again")
     if given.shell_completion:
         check_completion("".join(given.overrides))
     for number, word in enumerate(given.overrides):
