@@ -43,6 +43,14 @@ def test_files_that_are_named_exist(page):
         assert (ROOT / name).exists() or room.exists(), f"{page.name}: there is no {name}"
 
 
+@pytest.mark.parametrize("folder", ["src", "conf", "benchmarks", "examples"])
+def test_pages_that_code_and_options_name_exist(folder):
+    """In comments, docstrings and messages, such as ``docs/training.md``."""
+    for path in sorted(path for path in (ROOT / folder).rglob("*") if path.suffix in {".py", ".yaml", ".toml"}):
+        for name in re.findall(r"\bdocs/[a-z-]+\.md\b", path.read_text(encoding="utf-8")):
+            assert (ROOT / name).is_file(), f"{path.relative_to(ROOT)}: there is no {name}"
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_the_shell_reads_the_variables_of_commands(page):
     """It does not in single quotes: '[$DATA/a.en,$DATA/a.de]' is no pair of files."""
