@@ -1,5 +1,6 @@
 """What every attention, decoder and model promises: kept by all of conf/, broken by each wrong version."""
 
+import re
 from dataclasses import replace
 from functools import partial
 
@@ -57,6 +58,15 @@ def test_a_wrong_attention_breaks_the_promise_that_is_about_it(kind, promise):
     assert "Error in" not in outcome.why  # found, and not stumbled upon
     (row,) = (line for line in TABLE if line.startswith(f"| {kind.__doc__} |"))
     assert same(row, f"| {kind.__doc__} | {outcome.name} | {outcome.why} |", FRACTION)
+
+
+def test_the_test_on_the_page_passes_for_a_right_attention():
+    (block,) = re.findall(r"^```python\n(.*?)^```", PAGE, flags=re.MULTILINE | re.DOTALL)
+    page = {}
+    exec(block.replace("attention=mine", "attention=dot"), page)
+    page["test_it_keeps_every_promise"](BY_NAME["weights_sum_to_one"])
+    with pytest.raises(pytest.skip.Exception, match="a translator hands no state"):
+        page["test_it_keeps_every_promise"](BY_NAME["a_text_is_the_same_in_parts"])
 
 
 class OtherShape(Plain):
