@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 from support.handmade_runs import REFERENCES, SIGNATURES, SOURCES, sha256_of, write_run, write_text_data
-from support.scripts import call_script, results, write_pair
+from support.scripts import ROOT, call_script, results, write_pair
 
 from unrolled.comparison import report
 from unrolled.metrics.interaction import interaction
@@ -119,6 +119,14 @@ def test_systems_with_several_runs_are_compared_over_seeds(runs):
     assert "over seeds" in (runs / "comparison" / "comparison.html").read_text(encoding="utf-8")
 
 
+def test_the_tutorial_names_the_tables_below_the_first(runs):
+    done = compare(runs.parent, "baseline={attention: bahdanau}")
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    headings = [block.splitlines()[0] for block in done.stdout.split("\n\n")[1:]]
+    assert headings == ["against bahdanau", "against bahdanau, over seeds and sentences"]
+    assert all(f"`{heading}`" in tutorial for heading in headings)
+
+
 def test_runs_that_have_not_completed_are_named_and_never_averaged(runs, caplog):
     compare(runs.parent)
     diverged, running = "4-gru_att-seed3: diverged; left out", "5-gru_att-seed4: incomplete; left out"
@@ -211,7 +219,7 @@ def test_runs_with_another_test_text_are_in_neither_figures_nor_tests(runs, data
 
 
 def test_where_a_run_has_learnt_nothing_there_is_neither_bold_nor_p(runs, data, tmp_path, caplog):
-    for attention, seed in (("dot", 1), ("coverage", 1), ("coverage", 2)):
+    for attention, seed in (("dot", 1), ("dot", 2), ("coverage", 1), ("coverage", 2)):
         lines = translations(0.2, seed)
         nothing = attention == "dot" or seed == 2
         found = figures(lines) | {"left_unigram_level": not nothing, "parameters": 1, "peak_memory_mib": 1.0}
@@ -220,8 +228,9 @@ def test_where_a_run_has_learnt_nothing_there_is_neither_bold_nor_p(runs, data, 
     _, rows = cells(done.stdout)
     assert rows["gru_att"]["p (bootstrap)"] <= "1"
     assert [rows[name]["p (bootstrap)"] for name in ("dot", "coverage")] == ["–", "–"]
-    assert rows["dot"]["runs"] == "1 (1 at the unigram level)"
-    assert "coverage: no p-value, as with seed 2 one of the pair has learnt nothing" in caplog.text
+    assert rows["dot"]["runs"] == "2 (2 at the unigram level)"
+    assert "coverage: no p-value, as with seed 2 a run of the pair has learnt nothing" in caplog.text
+    assert "dot: no p-value, as with seeds 1, 2 a run of the pair has learnt nothing" in caplog.text
     assert "dot-seed1: has learnt nothing: its lowest validation loss is not 0.1 nats" in caplog.text
     page = (runs / "comparison" / "comparison.md").read_text(encoding="utf-8")
     row = next(line for line in page.splitlines() if line.startswith("| dot |"))

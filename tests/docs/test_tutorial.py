@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import sys
 import time
+import tomllib
 
 import pytest
 from support.scripts import ROOT
@@ -22,6 +23,13 @@ LIMIT = 600
 def test_it_begins_with_the_installation():
     assert "pip install -e ." in INSTALLS
     assert len(BLOCKS) >= 5
+
+
+def test_the_torch_that_comes_first_is_one_that_the_package_takes():
+    """Else the second command replaces it by a build with CUDA."""
+    needs = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["dependencies"]
+    (wanted,) = [need for need in needs if need.startswith("torch")]
+    assert f'pip install "{wanted}" --index-url' in INSTALLS
 
 
 @pytest.mark.parametrize("script", sorted(set(re.findall(r"src/(\w+)\.py", TUTORIAL))))

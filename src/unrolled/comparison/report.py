@@ -332,8 +332,8 @@ def _untested(groups: Sequence[Group], baseline: Group) -> dict[str, str]:
         runs = {seed: (run, others[seed]) for seed, run in group.by_seed().items() if seed in others}
         stuck = [seed for seed, pair in runs.items() if any(run in (*group.stuck(), *baseline.stuck()) for run in pair)]
         if stuck and group is not baseline:
-            seeds = ", ".join(map(str, stuck))
-            lines[group.label] = f"{group.label}: no p-value, as with seed {seeds} one of the pair has learnt nothing"
+            seeds = f"seed {stuck[0]}" if len(stuck) == 1 else f"seeds {', '.join(map(str, stuck))}"
+            lines[group.label] = f"{group.label}: no p-value, as with {seeds} a run of the pair has learnt nothing"
     return lines
 
 
