@@ -58,3 +58,10 @@ def test_the_example_package(here):
     }
     replay(transcript, *here, smaller)
     assert list((here[0] / "runs").glob("*/tensorboard/events*"))
+
+
+def test_pip_gets_the_folder_of_the_example_and_not_a_name():
+    """Without a slash pip looks for a package of that name in its index, even if there is such a folder."""
+    (typed,) = [typed for typed, _ in commands("own-parts.md") if typed.startswith("pip ")]
+    assert typed.endswith(" ../unrolled/examples/own_attention")
+    assert (ROOT / "examples" / "own_attention" / "pyproject.toml").is_file()
