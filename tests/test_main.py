@@ -54,6 +54,18 @@ def test_a_python_without_our_packages_gets_a_line(unrolled, monkeypatch):
     assert err == f"unrolled train: {python} has no hydra: {python} -m pip install -e {ROOT}, or use another Python\n"
 
 
+@pytest.mark.parametrize("arguments", [["train"], ["--version"], ["--help"], []])
+def test_a_package_that_was_installed_without_what_it_needs_gets_a_line(unrolled, monkeypatch, tmp_path, arguments):
+    real = find_spec
+    monkeypatch.setattr("unrolled.__main__.find_spec", lambda name: None if name == "torch" else real(name))
+    monkeypatch.setattr("unrolled.__main__.__file__", f"{tmp_path}/python3/site-packages/unrolled/__main__.py")
+    status, out, err = unrolled(*arguments)
+    program = " ".join(["unrolled", *(word for word in arguments if word == "train")])
+    way = "install the wheel of unrolled again, without --no-deps"
+    assert (status, out) == (2, "")
+    assert err == f"{program}: {sys.executable} has no torch: {way}, or use another Python\n"
+
+
 def test_a_mistake_of_the_module_says_how_it_was_called(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["/somewhere/unrolled/__main__.py", "rescore"])
     with pytest.raises(SystemExit):

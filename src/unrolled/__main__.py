@@ -23,6 +23,7 @@ def main() -> None:
         run(command)
         return
     sys.argv[0] = program
+    check_installed()
     from unrolled.configuration.command import status
 
     with status():
@@ -68,9 +69,12 @@ def check_installed() -> None:
     """End with a line, before anything is imported that would end with a traceback, where packages are missing."""
     missing = [name for name in ("torch", "lightning", "hydra", "omegaconf") if find_spec(name) is None]
     if missing:
+        project = Path(__file__).resolve().parents[2]
+        way = f"{sys.executable} -m pip install -e {project}"
+        if not (project / "pyproject.toml").is_file():
+            way = "install the wheel of unrolled again, without --no-deps"
         sys.stderr.write(
-            f"{Path(sys.argv[0]).name}: {sys.executable} has no {', '.join(missing)}: "
-            f"{sys.executable} -m pip install -e {Path(__file__).resolve().parents[2]}, or use another Python\n"
+            f"{Path(sys.argv[0]).name}: {sys.executable} has no {', '.join(missing)}: {way}, or use another Python\n"
         )
         sys.exit(2)
 
