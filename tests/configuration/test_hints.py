@@ -97,6 +97,8 @@ WRONG = [
     (["-sc", "install=tcsh"], "-sc install=tcsh: give install=bash, install=fish or install=zsh"),
     (["hydra.run.dir="], "hydra.run.dir=: give a folder, or omit it"),
     (["data=[1,2]"], "data=[1,2]: a choice is a name, such as model=cgru"),
+    (["resume={a:", "b}", "seed=1"], "resume={a: b}: put it in quotes, as it has spaces: 'resume={a: b}'"),
+    (["run=[a,", "b,", "c]"], "run=[a, b, c]: put it in quotes, as it has spaces: 'run=[a, b, c]'"),
     (["nothing-of-ours"], "nothing-of-ours: options are name=value; --help lists them"),
 ]
 

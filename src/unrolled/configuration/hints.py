@@ -151,6 +151,8 @@ def check_words(command: str, reads: bool, arguments: Sequence[str]) -> None:
         if re.fullmatch(r"[\w/]+=\[[\d., +-]+\]", word) and word.partition("=")[0] in _known(command)[0]:
             raise UserError(f"{word}: a choice is a name, such as model=cgru")
         if "=" not in word and not word.startswith("~"):
+            if number and _unclosed(given.overrides[number - 1]):
+                raise UserError(_unquoted(given.overrides[number - 1 :]))
             raise UserError(f"{word}: {_no_option(command, reads, word, ''.join(given.overrides[number + 1 :][:2]))}")
 
 
@@ -183,6 +185,18 @@ def _dashed(command: str, word: str) -> str:
     _, config = _known(command)
     near = "" if name in names_of(config) else meant(name, config)
     return f"{word}: options have no dashes: write {name}={value if sign else '...'}{near}"
+
+
+def _unclosed(text: str) -> bool:
+    return any(text.count(begin) > text.count(end) for begin, end in ("{}", "[]"))
+
+
+def _unquoted(words: Sequence[str]) -> str:
+    """What the shell has split at spaces, since it was not in quotes: baseline={attention: bahdanau}."""
+    whole, *rest = words
+    while rest and _unclosed(whole):
+        whole += f" {rest.pop(0)}"
+    return f"{whole}: put it in quotes, as it has spaces: '{whole}'"
 
 
 def _no_option(command: str, reads: bool, word: str, following: str = "") -> str:
