@@ -105,6 +105,7 @@ def cells() -> Iterator[Cell]:
         yield Cell("size", f"{number}", (*size(number), *small))
     for rate in ("5e-4", "1e-3", "2e-3", "4e-3"):
         yield Cell("learning rate", rate, (f"optimizer.lr={rate}", *small))
+    yield Cell("clipping", "null", ("trainer.gradient_clip_val=null", *small))
     for number in (512, 1024):
         yield Cell("size, tied", f"{number}", (*size(number), "model.tied_target_embeddings=true", *small))
     for recipe in ("before", "ours"):
@@ -183,7 +184,7 @@ def train(cell: Cell, config: Any, data: DataModule, epochs: float) -> dict[str,
         loss = token_loss(model, batch)
         optimizer.zero_grad()
         (loss.objective / loss.tokens).backward()
-        nn.utils.clip_grad_norm_(model.parameters(), config.trainer.gradient_clip_val)
+        nn.utils.clip_grad_norm_(model.parameters(), config.trainer.gradient_clip_val or math.inf)
         optimizer.step()
         if number % every == 0 or number in (cell.updates, 2 * epoch):
             curve.append((number, round(validation_loss(model, validation), 4)))
