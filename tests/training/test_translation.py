@@ -72,6 +72,22 @@ def test_each_line_is_scored_against_its_own_reference_whatever_the_order_of_bat
     assert "val/ter" not in figures
 
 
+def test_a_source_without_words_has_an_empty_translation_as_in_translate_py():
+    def search(_, given):
+        return [Hypothesis([4], 0.0, 0.0, finished=True) for _ in given.index.tolist()]
+
+    given = batch([3, 3, 3], [0, 1, 2])
+    of_pieces = [([0, 1, 2], [0, 1, 2]), ([], [0, 1, 2]), ([-1, -1, -1], [0, 1, 2])]
+    module = translation(words={"val": of_pieces}, validation_search=search).eval()
+    module._attended = lambda *_: None  # these sources are longer than their words say
+    logged(module)
+    module.on_validation_epoch_start()
+    with torch.no_grad():
+        module.validation_step(given, 0)
+    module.on_validation_epoch_end()
+    assert module.hypotheses["val"] == ["4", "", ""]
+
+
 def test_error_rates_are_those_of_the_lines_where_symbols_are_known():
     def search(_, given):
         return [Hypothesis([line], 0.0, 0.0, finished=True) for line in given.index.tolist()]

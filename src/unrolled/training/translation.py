@@ -125,7 +125,9 @@ class Translation(Objective):
         loss, weights = self._forced(batch)
         self._likelihood.add(loss.negative_log_likelihood.item(), loss.tokens)
         for line, hypothesis in zip(batch.index.tolist(), search(self.model, batch), strict=True):
-            self._translated.append((line, list(hypothesis.tokens)))
+            source, _ = self.words[split][line]
+            # as in translate.py, a source without words has an empty translation
+            self._translated.append((line, list(hypothesis.tokens) if {*source} - {-1} else []))
         if self.model.attention is not None:
             self._attended(batch, split, weights.float().cpu())
 
