@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from unrolled.models.fast.kernel import differentiated_once
 from unrolled.models.fast.rows import MULTIPLE, rounded_up
 from unrolled.training.loss import TokenLoss
 
@@ -100,10 +101,7 @@ class _LinearTokenLoss(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, d_objective: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        # torch's once_differentiable accepts create_graph=True if d_objective is a constant, and the second
-        # derivative would silently be zero
-        if torch.is_grad_enabled():
-            raise RuntimeError("linear_token_loss can be differentiated only once; use token_loss to do it twice")
+        differentiated_once("linear_token_loss", "token_loss")
         gradients = (
             None if gradient is None else (gradient * d_objective).to(dtype)
             for gradient, dtype in zip(ctx.saved_tensors, ctx.dtypes, strict=True)

@@ -7,10 +7,9 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 from typing_extensions import override
 
-from unrolled.models.fast.kernel import CellKernel
+from unrolled.models.fast.kernel import CellKernel, differentiated_once
 from unrolled.models.fast.products import Product, product_dtype, weight_gradient
 from unrolled.models.fast.squash import sigmoid_backward, tanh_, tanh_backward
 
@@ -219,9 +218,9 @@ class _UnrolledCell(torch.autograd.Function):
         return states.transpose(0, 1)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, dstates: Tensor) -> tuple[Tensor | None, ...]:
         """All steps, last to first."""
+        differentiated_once("a cell's unroll", "unroll_plainly")
         states, *tensors = ctx.saved_tensors
         kernel = ctx.kind(*tensors[: ctx.inputs])
         kernel.kept = tuple(tensors[ctx.inputs :])

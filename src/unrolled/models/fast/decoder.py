@@ -13,11 +13,10 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from typing_extensions import override
 
 from unrolled.models.fast import cuda_graphs
-from unrolled.models.fast.kernel import AttentionKernel, CellKernel, Kernel
+from unrolled.models.fast.kernel import AttentionKernel, CellKernel, Kernel, differentiated_once
 from unrolled.models.fast.products import Product, product_dtype, weight_gradient
 from unrolled.models.known_alignment import Given
 
@@ -298,8 +297,8 @@ class _UnrolledDecoder(torch.autograd.Function):
         return tuple(result.transpose(0, 1) for result in results)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: Any, *gradients: Tensor | None) -> tuple[Tensor | None, ...]:
+        differentiated_once("a decoder's unroll", "unroll_plainly")
         gradients = tuple(None if gradient is None else gradient.transpose(0, 1) for gradient in gradients)
         if ctx.use is not None:
             return (None, None, None, *ctx.use.backward(gradients))

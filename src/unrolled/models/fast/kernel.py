@@ -12,6 +12,16 @@ import torch
 from torch import Tensor
 
 
+def differentiated_once(function: str, definition: str) -> None:
+    """RuntimeError, in the backward pass of ``function``, if that is to be differentiated too (create_graph=True).
+
+    torch's once_differentiable raises later, and only where the second derivative passes through the function.
+    torch.autograd.grad goes around that, to the inputs it is asked for, and returned a part as the whole.
+    """
+    if torch.is_grad_enabled():
+        raise RuntimeError(f"{function} can be differentiated only once; use {definition} to do it twice")
+
+
 class Kernel:
     """The contract; see the top of the file.
 
