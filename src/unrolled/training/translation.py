@@ -24,10 +24,10 @@ from unrolled.training.objective import Objective
 class Translation(Objective):
     """p(target | source): trains a translator, and translates and scores at validation and test.
 
-    ``references`` are the raw lines of each split; ``decode`` turns token ids into text. For figures on the attention
-    under forced decoding, ``words`` has the words of the source and target pieces of each line of each split, and
-    ``gold`` its (sure, possible) links, if they are known. ``hypotheses[split]`` holds the last translations of a
-    split, one per line in the file's order, and ``signatures`` sacreBLEU's signatures.
+    ``references`` are the raw lines of each split; ``decode`` turns token ids into text. ``words`` has the words of the
+    source and target pieces of each line of each split, for figures on the attention under forced decoding and to know
+    a blank source; ``gold`` has its (sure, possible) links, if they are known. ``hypotheses[split]`` holds the last
+    translations of a split, one per line in the file's order, and ``signatures`` sacreBLEU's signatures.
 
     ``symbols``: the unit of error rates, see `error_rates.SYMBOLS`; None for no error rates.
 
