@@ -3,11 +3,14 @@
 import builtins
 import logging
 import math
+import sys
 
 import pytest
 import yaml
 from support.killing import Killed, kill
 from support.scripts import SHORT, TINY, TINY_MODEL, call_script, results
+
+from unrolled.configuration import launch
 
 optuna = pytest.importorskip("optuna", reason="the extra 'sweep' is not installed")
 pytestmark = pytest.mark.filterwarnings(
@@ -64,6 +67,21 @@ def test_a_diverged_run_is_a_failed_trial(tmp_path):
     assert "no trial has a value; see the runs in study" in refused.stderr
     (run,) = (tmp_path / "study").glob("0-*")
     assert results(run)["status"] == "diverged"
+
+
+@pytest.mark.slow
+def test_a_trial_whose_processes_fail_is_a_failed_trial(tmp_path, monkeypatch):
+    in_processes, trials = launch._in_processes, []
+
+    def fails_then(*given, **more):  # as run_ranks ends when one of several processes has failed
+        trials.append(given)
+        if len(trials) == 2:
+            sys.exit(1)
+        return in_processes(*given, **more)
+
+    monkeypatch.setattr(launch, "_in_processes", fails_then)
+    assert search(tmp_path, SPACE[0]).status == 0
+    assert [trial.state.name for trial in study(tmp_path / "study").trials] == ["COMPLETE", "FAIL", "COMPLETE"]
 
 
 @pytest.mark.slow

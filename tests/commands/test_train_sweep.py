@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 import warnings
 from contextlib import nullcontext
 
@@ -16,6 +17,7 @@ from hydra.core.utils import setup_globals
 from support.killing import kill
 from support.scripts import ROOT, SHORT, TINY, TINY_MODEL, call_script, fork_script, forked, results
 
+from unrolled.configuration import launch
 from unrolled.configuration.values import register_resolvers
 from unrolled.training.ranks import run_ranks
 
@@ -190,6 +192,28 @@ def test_a_job_that_fails_after_a_good_one_does_not_end_the_sweep(tmp_path, capl
     first = call_script("train.py", *other, "sweep.dir=others", cwd=tmp_path)
     assert (first.status, first.stderr.count("\n")) == (2, 1)  # the first job: the sweep ends at once
     assert "optimizer.lr=-1" in first.stderr
+
+
+@pytest.mark.slow
+def test_a_job_elsewhere_whose_processes_fail_does_not_end_the_sweep(tmp_path, monkeypatch):
+    """Its launcher would end with a SystemExit."""
+    in_processes, jobs = launch._in_processes, []
+
+    def fails_first(*given, **more):  # as run_ranks ends when one of several processes has failed
+        jobs.append(given)
+        if len(jobs) == 1:
+            sys.exit(1)
+        return in_processes(*given, **more)
+
+    monkeypatch.setattr(launch, "_in_processes", fails_first)
+    monkeypatch.setattr("unrolled.configuration.command.launched_elsewhere", lambda: True)
+    done = call_script("train.py", *SWEEP, "trainer.max_epochs=1", cwd=tmp_path)
+    assert (done.status, done.stdout.count("completed")) == (1, 2)  # the run's figures, and the table
+    assert f"job 0 ({ONE}) failed\n" in done.stderr
+    monkeypatch.setattr(launch, "_in_processes", lambda *_, **__: sys.exit(1))
+    alone = call_script("train.py", *SWEEP, "trainer.max_epochs=1", "seed=3", "sweep.dir=others", cwd=tmp_path)
+    assert alone.status == 1
+    assert "Traceback" not in done.stderr + alone.stderr
 
 
 @pytest.mark.slow

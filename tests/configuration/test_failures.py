@@ -2,14 +2,16 @@
 
 import errno
 import math
+import pickle
 from types import SimpleNamespace
 
 import pytest
 from hydra.core.utils import JobReturn, JobStatus
 
 from unrolled.configuration import failures
-from unrolled.configuration.failures import Jobs, current, judged
+from unrolled.configuration.failures import Jobs, Reported, current, judged, of_a_job
 from unrolled.errors import UserError
+from unrolled.training.ranks import Killed
 
 MISTAKE, ERROR = UserError("optimizer.lr=-1: give a number above 0"), ValueError("a fault of the program")
 EXITED, KILLED, FULL = SystemExit(2), SystemExit(137), OSError(errno.ENOSPC, "No space left on device")
@@ -116,6 +118,20 @@ def test_jobs_that_failed_elsewhere_do_not_hide_the_others(launched, jobs, caplo
     assert caplog.messages[:2] == [f"job 3 (3-x) failed: {MISTAKE}", "job 5 (5-x) failed"]
     assert caplog.messages[2].startswith("job 6 (6-x) failed: x.ckpt: No space left on device")
     assert (jobs.failed, jobs.status) == (3, 1)
+
+
+@pytest.mark.parametrize(("problem", "killed"), [(SystemExit(1), False), (EXITED, False), (Killed(1), True)])
+def test_a_job_of_several_processes_that_fails_elsewhere_does_not_hide_the_others(problem, killed, launched, jobs):
+    """joblib raises a SystemExit of a job as its own, and submitit saves no result."""
+    with pytest.raises(Reported) as failed:
+        of_a_job(fails(problem))
+    brought = pickle.loads(pickle.dumps(failed.value))
+    assert (brought.status, brought.killed) == (problem.code, killed)
+    values = [job.return_value for job in launched(brought, 2.0)]
+    assert [math.isnan(value) for value in values] == [True, False]
+    assert (jobs.failed, jobs.status) == (1, problem.code)
+    with pytest.raises(SystemExit, match="137"):  # a signal
+        of_a_job(fails(KILLED))
 
 
 def test_the_first_error_is_raised_if_all_failed_elsewhere(launched, jobs, caplog):

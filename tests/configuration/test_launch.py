@@ -10,7 +10,9 @@ from unrolled.configuration import launch
 from unrolled.configuration.launch import _with_enough_memory
 from unrolled.configuration.process import RESOLVED
 from unrolled.errors import UserError
+from unrolled.runs.results import read_results
 from unrolled.runs.resume import LAST, begin
+from unrolled.training.ranks import Killed
 
 CONFIG = {"data": {"max_tokens": 101, "module": {"max_tokens": 101}}, "trainer": {"accumulate_grad_batches": 3}}
 
@@ -74,6 +76,30 @@ def test_another_error_is_one(alone, tmp_path):
     with pytest.raises(ValueError, match="by a test"):
         _with_enough_memory(train, OmegaConf.create(CONFIG), tmp_path, resume=False)
     assert len(calls) == 1
+
+
+@pytest.mark.parametrize("begins", [True, False])
+def test_a_run_with_a_killed_process_is_interrupted_and_not_failed(begins, tmp_path, monkeypatch):
+    """Its sweep resumes it, and no new training removes its checkpoint. An earlier run in the folder is untouched."""
+
+    def killed(*_):  # the others lose their connection, and the first one records a failure
+        if begins:
+            begin(tmp_path, "run_folder: x\nseed: 2\n", resume=False)
+            (tmp_path / "results.json").write_text('{"status": "failed", "steps": 3}', encoding="utf-8")
+        raise Killed(1)
+
+    begin(tmp_path, "run_folder: x\nseed: 1\n", resume=False)
+    (tmp_path / "results.json").write_text('{"status": "failed"}', encoding="utf-8")
+    for name in ("check_training", "resolved"):
+        monkeypatch.setattr(launch, name, lambda *_: None)
+    monkeypatch.setattr(launch, "processes", lambda **_: 2)
+    monkeypatch.setattr(launch, "run_ranks", killed)
+    monkeypatch.setattr(launch, "to_yaml", str)
+    monkeypatch.setattr(launch, "rank_environment", lambda *_, **__: {})
+    with pytest.raises(Killed):
+        _with_enough_memory(out_of_memory(0)[0], OmegaConf.create(CONFIG), tmp_path, resume=False)
+    expected = {"status": "interrupted", "steps": 3} if begins else {"status": "failed"}
+    assert read_results(tmp_path) == expected
 
 
 def test_one_of_several_processes_leaves_it_to_the_one_that_started_it(alone, monkeypatch):

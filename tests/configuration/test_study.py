@@ -12,6 +12,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.utils import instantiate
 from omegaconf import OmegaConf
 
+from unrolled.configuration.failures import Reported
 from unrolled.configuration.study import sweep
 from unrolled.configuration.trial import Trial
 from unrolled.errors import UserError
@@ -227,6 +228,18 @@ def test_a_trial_that_fails_is_one_line_for_a_mistake_and_has_its_traceback_for_
         assert ("Traceback" in said) == isinstance(problem, ValueError)
         assert ("\n" in said) == isinstance(problem, ValueError)
     assert not capsys.readouterr().err
+
+
+def test_a_trial_of_several_processes_that_fails_is_a_failed_trial_and_a_killed_one_is_tried_again(tmp_path, caplog):
+    failed = Study(tmp_path / "failed", partial(failing, problem=Reported(1, killed=False)))
+    failed.sweep(*SPACE)
+    assert {state for _, state, _, _ in failed.trials()} == {"COMPLETE", "FAIL"}
+    said = [message for message in caplog.messages if "failed" in message]
+    assert all(message.endswith("failed: one of its processes has reported why") for message in said)
+    killed = Study(tmp_path / "killed", partial(failing, problem=Reported(1, killed=True)))
+    with pytest.raises(Reported):
+        killed.sweep(*SPACE)
+    assert [state for _, state, _, _ in killed.trials()][-1] == "RUNNING"
 
 
 def test_a_full_disk_ends_the_study(tmp_path):

@@ -76,14 +76,16 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
         def job(config: DictConfig) -> Any:
             if not launched_elsewhere():
                 if this_trial() is not None:
-                    return carry_out(config)  # the study decides whether a mistake ends it
+                    return failures.of_a_job(lambda: carry_out(config))  # the study decides whether a mistake ends it
                 with status():
                     return failures.current[-1].value_of(lambda: carry_out(config))
             _prepare_process(f"[{HydraConfig.get().job.num}] ")
             try:
-                return carry_out(config)  # the process that launched this one reports a mistake
+                return failures.of_a_job(lambda: carry_out(config))  # who launched this process reports a mistake
             except Preempted:
                 os.kill(os.getpid(), signal.SIGUSR2)  # now for submitit, which requeues the job
+                raise
+            except failures.Reported:
                 raise
             except Exception as problem:
                 if users_mistake(problem) is None and full_disk(problem) is None:
@@ -172,6 +174,8 @@ def status() -> Iterator[None]:
     except BrokenPipeError:  # the reader of our output, such as head, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(141)
+    except failures.Reported as problem:
+        sys.exit(problem.status)
     except Exception as problem:
         if (full := full_disk(problem)) is None and was_interrupted(problem):
             sys.exit(130)

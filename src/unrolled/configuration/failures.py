@@ -14,7 +14,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.sweep import in_sweep
 from unrolled.errors import printable, was_interrupted
-from unrolled.training.ranks import started_from_outside
+from unrolled.training.ranks import Killed, started_from_outside
 
 log = logging.getLogger(__name__)
 
@@ -23,6 +23,30 @@ Launch = Callable[[Sequence[Sequence[str]], int], Sequence[JobReturn]]
 ERROR, MISTAKE = 1, 2
 OF_A_JOB = (ERROR, MISTAKE)
 """Exit statuses of one of several processes of a job that mean no signal."""
+
+
+class Reported(Exception):
+    """The failure of a job of several processes, one of which has said why, with the exit ``status`` of that one.
+
+    killed: whether it said nothing, because it was killed.
+    """
+
+    def __init__(self, status: int, killed: bool) -> None:
+        super().__init__(status, killed)
+        self.status, self.killed = status, killed
+
+    def __str__(self) -> str:
+        return "one of its processes has reported why"
+
+
+def of_a_job(job: Callable[[], Any]) -> Any:
+    """What ``job`` returns; Reported, not a SystemExit, which would end the study or launcher that waits for it."""
+    try:
+        return job()
+    except SystemExit as problem:
+        if problem.code not in OF_A_JOB:
+            raise
+        raise Reported(int(str(problem.code)), isinstance(problem, Killed)) from problem
 
 
 @dataclass
@@ -109,9 +133,9 @@ def _ends_a_sweep(problem: BaseException, *, first: bool) -> bool:
 
 def _report(problem: BaseException, job: str) -> int:
     """Log one line for a mistake, a traceback for an error, and return the status of a command that ends with it."""
-    if isinstance(problem, SystemExit):  # another process has reported why
+    if isinstance(problem, SystemExit | Reported):  # another process has reported why
         log.error("%s failed", job)
-        return int(str(problem.code))
+        return problem.status if isinstance(problem, Reported) else int(str(problem.code))
     mistake = users_mistake(problem)
     if line := mistake or full_disk(problem):
         log.error("%s failed: %s", job, printable(line))

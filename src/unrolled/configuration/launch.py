@@ -22,9 +22,16 @@ from unrolled.errors import UserError
 from unrolled.runs.lock import locked, locked_with_parent
 from unrolled.runs.reproduction import compared
 from unrolled.runs.results import read_results, show_results
-from unrolled.runs.resume import begun, check_replaceable, last_checkpoint
+from unrolled.runs.resume import begun, check_replaceable, forgive, last_checkpoint
 from unrolled.training.process_memory import OUT_OF_MEMORY, free_memory, is_out_of_memory
-from unrolled.training.ranks import check_nodes, is_first, processes, run_ranks, started_from_outside
+from unrolled.training.ranks import (
+    Killed,
+    check_nodes,
+    is_first,
+    processes,
+    run_ranks,
+    started_from_outside,
+)
 
 log = logging.getLogger(__name__)
 
@@ -127,6 +134,12 @@ def _in_processes(train: Train, config: DictConfig, folder: Path, *, resume: boo
             with tempfile.TemporaryDirectory() as temporary:
                 path = Path(temporary, CONFIG)
                 path.write_text(to_yaml(config), encoding="utf-8")
-                run_ranks("unrolled.commands.train", rank_environment(path, resume=resume), ranks)
+                before = begun(folder)
+                try:
+                    run_ranks("unrolled.commands.train", rank_environment(path, resume=resume), ranks)
+                except Killed:
+                    if begun(folder) != before:
+                        forgive(folder)
+                    raise
             return read_results(folder)
     return train(config, folder, resume=resume)

@@ -21,7 +21,7 @@ from hydra.core.utils import JobReturn, JobStatus
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from unrolled.configuration.failures import Launch
+from unrolled.configuration.failures import Launch, Reported
 from unrolled.configuration.jobs import OF_THE_COMMAND
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.search_space import search_space
@@ -183,9 +183,10 @@ def _tell(study: Any, trial: Any, job: JobReturn) -> None:
         with redirect_stderr(io.StringIO()):  # where Hydra writes the options of a job that failed
             value = float(job.return_value)
     except Exception as problem:
-        if not any(other.state == TrialState.COMPLETE for other in study.trials) or full_disk(problem):
+        killed = isinstance(problem, Reported) and problem.killed  # it resumes
+        if killed or not any(other.state == TrialState.COMPLETE for other in study.trials) or full_disk(problem):
             raise
-        value, mistake = float("nan"), users_mistake(problem)
+        value, mistake = float("nan"), str(problem) if isinstance(problem, Reported) else users_mistake(problem)
         why = mistake or "".join(traceback.format_exception(problem))
     if isfinite(value):
         study.tell(trial, value)

@@ -119,6 +119,15 @@ def begin(folder: Path, config: str, *, resume: bool) -> None:
         write_text(folder / "config.yaml", config)
 
 
+def forgive(folder: Path) -> None:
+    """A run that failed because one of its processes was killed, without which the others could not continue.
+
+    It is interrupted, so that its sweep resumes it, and no new training removes its last checkpoint.
+    """
+    if status(folder) == "failed":
+        write_results(folder, read_results(folder) | {"status": "interrupted"})
+
+
 def _check_ours(folder: Path) -> None:
     """UserError: the folder has a config.yaml of another program, whose files a training would remove."""
     config = folder / "config.yaml"

@@ -33,6 +33,10 @@ PATIENCE = 60.0  # seconds a process has to save and end
 GLANCE = 0.1  # seconds between two looks at the processes
 
 
+class Killed(SystemExit):
+    """The end of a training because one of its processes was killed."""
+
+
 class Devices:
     """A number of devices, all of them, or a list of GPUs."""
 
@@ -126,7 +130,7 @@ def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
     """Run ``module`` once per rank with ``environment`` added. Ctrl-C and SIGTERM go to all of them: KeyboardInterrupt.
 
     SIGUSR2, where it has a handler, ends them as SIGTERM does: Preempted. If one rank fails, the others are stopped:
-    SystemExit with its status, MemoryError if that is OUT_OF_MEMORY.
+    SystemExit with its status, MemoryError if that is OUT_OF_MEMORY; Killed if it was killed.
     """
     ours, theirs = os.pipe()  # what they read, and what keeps them reading
     threads = os.environ.get("OMP_NUM_THREADS") or str(max(1, cores() // processes))
@@ -169,7 +173,7 @@ def _wait(children: list[subprocess.Popen[bytes]], received: list[signal.Signals
                     "the others end too; resume=RUN continues from the last checkpoint",
                     *(rank + 1, len(children), signal.Signals(-state).name),
                 )
-                sys.exit(1)
+                raise Killed(1)
         if bad:
             sys.exit(bad[0])
         if all(state == 0 for state in states):
