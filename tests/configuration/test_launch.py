@@ -90,7 +90,7 @@ def test_a_run_with_a_killed_process_is_interrupted_and_not_failed(begins, tmp_p
 
     begin(tmp_path, "run_folder: x\nseed: 1\n", resume=False)
     (tmp_path / "results.json").write_text('{"status": "failed"}', encoding="utf-8")
-    for name in ("check_training", "resolved"):
+    for name in ("check_training", "check_started", "resolved"):
         monkeypatch.setattr(launch, name, lambda *_: None)
     monkeypatch.setattr(launch, "processes", lambda **_: 2)
     monkeypatch.setattr(launch, "run_ranks", killed)

@@ -10,7 +10,7 @@ import pytest
 from support.scripts import ROOT
 
 from unrolled.errors import UserError
-from unrolled.training.ranks import check_nodes, processes, run_ranks
+from unrolled.training.ranks import check_nodes, check_started, processes, run_ranks
 
 START = """
 import logging, os, signal
@@ -106,6 +106,19 @@ def test_several_machines_are_started_from_outside(monkeypatch):
         check_nodes(2)
     monkeypatch.setenv("SLURM_NTASKS", "2")
     check_nodes(2)
+
+
+@pytest.mark.parametrize(("there", "each", "nodes"), [(2, 1, 1), (1, 2, 1), (3, 2, 1), (4, 4, 2)])
+def test_torchrun_starts_as_many_processes_as_the_run_has(there, each, nodes, monkeypatch):
+    """With another number, each would train the run alone, or wait for the others in vain."""
+    check_started(each, nodes)  # there is no torchrun
+    monkeypatch.setenv("LOCAL_RANK", "0")
+    monkeypatch.setenv("WORLD_SIZE", str(there))
+    said = f"torchrun started {there}, and this run has {each * nodes}: give torchrun --nproc-per-node={each}, or"
+    with pytest.raises(UserError, match=said):
+        check_started(each, nodes)
+    monkeypatch.setenv("WORLD_SIZE", str(each * nodes))
+    check_started(each, nodes)
 
 
 def test_a_process_that_cannot_be_started_leaves_no_file_open(monkeypatch):

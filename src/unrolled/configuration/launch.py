@@ -27,6 +27,7 @@ from unrolled.training.process_memory import OUT_OF_MEMORY, free_memory, is_out_
 from unrolled.training.ranks import (
     Killed,
     check_nodes,
+    check_started,
     is_first,
     processes,
     run_ranks,
@@ -128,6 +129,7 @@ def _in_processes(train: Train, config: DictConfig, folder: Path, *, resume: boo
     if not is_child():
         check_nodes(config.trainer.get("num_nodes", 1))
         ranks = processes(**{name: config.trainer.get(name, "auto") for name in ("accelerator", "devices", "strategy")})
+        check_started(ranks, config.trainer.get("num_nodes", 1))
         check_training(config, ranks)
         resolved(config)  # an error if an option is missing
         if ranks > 1 and not started_from_outside():

@@ -92,6 +92,22 @@ def check_nodes(nodes: int) -> None:
         raise UserError(f"trainer.num_nodes={nodes}: start it on all by torchrun or SLURM: docs/sweeps.md")
 
 
+def check_started(processes: int, nodes: int) -> None:
+    """UserError: torchrun has started more or fewer processes than the run has, ``processes`` on each of ``nodes``.
+
+    Where the run has one, each of them would train it in the same folder.
+    """
+    if "LOCAL_RANK" not in os.environ:
+        return
+    there = int(os.environ.get("WORLD_SIZE", "1"))
+    if there != processes * nodes:
+        raise UserError(
+            f"number of processes: torchrun started {there}, and this run has {processes * nodes}: give torchrun "
+            f"--nproc-per-node={processes}, or a new run hardware=ddp_cpu or multi_gpu, and "
+            f"trainer.devices={there // nodes}"
+        )
+
+
 def processes(accelerator: str, devices: Any, strategy: str) -> int:
     """How many processes a run needs on this machine.
 
