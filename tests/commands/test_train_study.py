@@ -60,6 +60,14 @@ def test_a_study_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path, caplog)
 
 
 @pytest.mark.slow
+def test_an_interrupted_study_says_once_how_to_continue(tmp_path, caplog):
+    with caplog.at_level(logging.INFO):
+        assert search(tmp_path, SPACE[0], *kill(tmp_path, 2, "on_train_batch_start", "SIGINT")).status == 130
+    said = [message for message in caplog.messages if "continue with" in message]
+    assert said == ["interrupted; continue with the same command and sweep.dir=study"]
+
+
+@pytest.mark.slow
 def test_a_diverged_run_is_a_failed_trial(tmp_path):
     sgd = ["optimizer=sgd", "trainer.gradient_clip_val=null"]
     refused = search(tmp_path, *sgd, "optimizer.lr=choice(1e29,1e30)", trials=1)

@@ -248,7 +248,8 @@ def test_an_interrupted_sweep_ends_and_says_how_to_continue(tmp_path, caplog):
     again = [*SWEEP, *kill(tmp_path, 2, "on_train_batch_start", "SIGINT", seed=1)]
     with caplog.at_level("INFO"):
         assert call_script("train.py", *again, cwd=tmp_path).status == 130
-    assert any("continue with the same command and sweep.dir=jobs" in message for message in caplog.messages)
+    said = [message for message in caplog.messages if "continue with" in message]
+    assert said == ["interrupted; continue with the same command and sweep.dir=jobs"]
     assert results(tmp_path / "jobs" / ONE)["status"] == "interrupted"
     assert not (tmp_path / "jobs" / TWO).exists()
 

@@ -14,7 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from unrolled.configuration.process import RESUMED, is_child
 from unrolled.configuration.ranges import check_options
 from unrolled.configuration.relocation import READ, at_home, check_links, moved_to
-from unrolled.configuration.sweep import another_folder, check_single, check_wait, in_sweep, is_job, sweep_of
+from unrolled.configuration.sweep import Sweep, another_folder, check_single, check_wait, in_sweep, is_job, sweep_of
 from unrolled.configuration.trial import this_trial
 from unrolled.configuration.values import CONFIG, read_config, read_plain, resolved
 from unrolled.errors import UserError, called
@@ -208,8 +208,9 @@ def value(config: DictConfig, results: dict[str, Any]) -> float:
 
 def interrupted(config: DictConfig) -> NoReturn:
     """KeyboardInterrupt, which ends a command with status 130, after a line on how to continue the run or sweep."""
-    sweep = f"the same command and sweep.dir={config.sweep.dir}"
-    again = sweep if in_sweep() else f"{called('train')} resume={config.run_folder}"
-    if is_first():
-        log.info("interrupted; continue with %s", again)
+    if in_sweep():
+        Sweep.folder = Sweep.folder or config.sweep.dir  # in a process that a launcher started it is not known yet
+        Sweep.say_how_to_continue()
+    elif is_first():
+        log.info("interrupted; continue with %s resume=%s", called("train"), config.run_folder)
     raise KeyboardInterrupt

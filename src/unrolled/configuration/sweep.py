@@ -18,6 +18,7 @@ from unrolled.configuration.process import is_child
 from unrolled.configuration.values import CONFIG, load_runs, read_plain, resolved
 from unrolled.errors import UserError
 from unrolled.runs.resume import moved
+from unrolled.training.ranks import is_first
 
 log = logging.getLogger(__name__)
 
@@ -137,6 +138,6 @@ class Sweep(Callback):
     @classmethod
     def say_how_to_continue(cls) -> None:
         """A line, if this process has launched a sweep, which has been interrupted."""
-        if cls.folder is not None:
+        if cls.folder is not None and is_first():
             log.info("interrupted; continue with the same command and sweep.dir=%s", cls.folder)
             cls.folder = None
