@@ -7,10 +7,11 @@ import sys
 import time
 
 import pytest
+from support.forked import Process
 from support.scripts import ROOT
 
 from unrolled.errors import UserError
-from unrolled.training.ranks import check_nodes, check_started, processes, run_ranks
+from unrolled.training.ranks import check_nodes, check_started, end_with, processes, run_ranks
 
 START = """
 import logging, os, signal
@@ -64,6 +65,31 @@ def test_processes_end_with_their_parent_and_may_save(sign, started, tmp_path):
         _, said = parent.communicate(timeout=60)
         assert parent.returncode == 128 + signal.SIGUSR2
         assert "Traceback" not in said
+
+
+def test_a_job_that_joblib_started_ends_with_the_command(tmp_path):
+    def saved(*_):
+        (tmp_path / "saved").touch()
+        os._exit(130)
+
+    def work():
+        signal.signal(signal.SIGTERM, saved)
+        end_with(os.getppid())
+        time.sleep(1.5)  # the command is looked for more than once
+        (tmp_path / "works").touch()
+        time.sleep(60)
+        return 0
+
+    def command():
+        Process(work)
+        time.sleep(60)
+        return 0
+
+    running = Process(command)
+    until((tmp_path / "works").exists)
+    assert not (tmp_path / "saved").exists()
+    running.kill()
+    until((tmp_path / "saved").exists)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which processes there are")

@@ -33,7 +33,7 @@ from unrolled.errors import UserError, printable, was_interrupted
 from unrolled.files import remove_if_empty
 from unrolled.training.preemption import Preempted
 from unrolled.training.process_memory import keep_freed_memory
-from unrolled.training.ranks import end_with_parent, is_first
+from unrolled.training.ranks import end_with, end_with_parent, is_first
 
 HELP = {"--help", "-h", "--version"}
 
@@ -80,6 +80,8 @@ def command(name: str) -> Callable[[Callable[[DictConfig], Any]], Callable[[], N
                 with status():
                     return failures.current[-1].value_of(lambda: carry_out(config))
             _prepare_process(f"[{HydraConfig.get().job.num}] ")
+            if HydraConfig.get().runtime.choices["hydra/launcher"] == "joblib":  # a cluster's jobs outlive the command
+                end_with(os.getppid())
             try:
                 return failures.of_a_job(lambda: carry_out(config))  # who launched this process reports a mistake
             except Preempted:

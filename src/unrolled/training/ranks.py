@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -227,6 +228,22 @@ def end_with_parent() -> None:
 
 def _end_after(pipe: int) -> None:
     os.read(pipe, 1)  # nobody writes: it returns when the other end is closed
+    _end()
+
+
+@cache
+def end_with(parent: int) -> None:
+    """The same for a process that joblib started, whose ``parent`` holds no pipe for it."""
+    threading.Thread(target=_end_without, args=(parent,), daemon=True).start()
+
+
+def _end_without(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(1)
+    _end()
+
+
+def _end() -> None:
     log.warning("the process that started this one has ended, so this one ends too")
     os.kill(os.getpid(), signal.SIGTERM)
     time.sleep(PATIENCE)
