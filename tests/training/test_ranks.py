@@ -11,7 +11,7 @@ from support.forked import Process
 from support.scripts import ROOT
 
 from unrolled.errors import UserError
-from unrolled.training.ranks import check_nodes, check_started, end_with, processes, run_ranks
+from unrolled.training.ranks import check_nodes, check_started, end_with, processes, run_ranks, shared_start
 
 START = """
 import logging, os, signal
@@ -132,6 +132,31 @@ def test_several_machines_are_started_from_outside(monkeypatch):
         check_nodes(2)
     monkeypatch.setenv("SLURM_NTASKS", "2")
     check_nodes(2)
+
+
+@pytest.mark.parametrize("of", ["run", "sweep"])
+def test_the_processes_of_torchrun_have_one_name_for_a_run_and_one_for_a_sweep(of, monkeypatch):
+    store = {}
+
+    class Store:
+        def __init__(self, *_, **__):
+            self.set, self.get = store.__setitem__, lambda key: store[key].encode()
+
+    monkeypatch.setattr("torch.distributed.TCPStore", Store)
+    for name, value in {"LOCAL_RANK": "0", "MASTER_ADDR": "x", "MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "1"}.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("RANK", "0")
+    assert shared_start("first", of) == "first"
+    assert shared_start("other", "other") == "other"
+    monkeypatch.setenv("RANK", "1")
+    assert shared_start("second", of) == "first"
+
+
+def test_sweeps_that_are_begun_in_one_slurm_job_have_names_of_their_own(monkeypatch):
+    for name, value in {"SLURM_NTASKS": "2", "SLURM_JOB_ID": "7"}.items():
+        monkeypatch.setenv(name, value)
+    assert shared_start("now", "run") == "slurm-7.0"
+    assert shared_start("now", "sweep") == "now"
 
 
 @pytest.mark.parametrize(("there", "each", "nodes"), [(2, 1, 1), (1, 2, 1), (3, 2, 1), (4, 4, 2)])

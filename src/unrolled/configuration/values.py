@@ -169,8 +169,7 @@ def load_runs(folders: str | list[str] | None) -> list[Run]:
 
 
 def register_resolvers() -> None:
-    """Register them with OmegaConf. Those without arguments have one value per process, so that names agree."""
-    OmegaConf.register_new_resolver("unique", _unique, use_cache=True, replace=True)
+    """Register them with OmegaConf. The start has one value per process, so that names agree."""
     OmegaConf.register_new_resolver("start", _start, use_cache=True, replace=True)
     OmegaConf.register_new_resolver("absolute", _absolute, replace=True)
     OmegaConf.register_new_resolver("run_folder", _run_folder, replace=True)
@@ -212,14 +211,9 @@ def _rate_of_batch(rate: float, positions: Any, batches: Any) -> float:
     return rate * max(1.0, positions * batches / BATCH) ** 0.5
 
 
-def _unique() -> str:
-    """Part of the names of run and sweep folders, so that two started in the same second differ."""
-    return secrets.token_hex(3)
-
-
-def _start() -> str:
-    """The start of a run, the same for all its processes."""
-    return shared_start(f"{time.strftime('%Y-%m-%d_%H-%M-%S')}-{_unique()}")
+def _start(of: str = "run") -> str:
+    """The start of a run, or of a sweep, the same for all its processes. Two in the same second differ."""
+    return shared_start(f"{time.strftime('%Y-%m-%d_%H-%M-%S')}-{secrets.token_hex(3)}", of)
 
 
 def _absolute(paths: str | ListConfig | None) -> str | ListConfig | None:

@@ -66,10 +66,11 @@ def is_first() -> bool:
     return int(os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0"))) == 0
 
 
-def shared_start(name: str) -> str:
-    """A name for the start of a run, the same in all processes that torchrun or SLURM started for it.
+def shared_start(name: str, of: str) -> str:
+    """A name for the start of a run or sweep (``of``), the same in all processes that torchrun or SLURM started for it.
 
-    ``name``: this process' name, used if it is the only or the first one. A requeued SLURM job keeps its name.
+    ``name``: this process' name, used if it is the only or the first one. A requeued SLURM job keeps its name, but the
+    sweeps that are begun in it have names of their own.
     """
     if not started_from_outside():
         return name
@@ -78,11 +79,11 @@ def shared_start(name: str) -> str:
 
         address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
         store = torch.distributed.TCPStore(*address, is_master=False)  # type: ignore[attr-defined]
-        key = f"unrolled/start/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
+        key = f"unrolled/start/{of}/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
         if is_first():
             store.set(key, name)
         return store.get(key).decode()
-    if "SLURM_JOB_ID" in os.environ:
+    if "SLURM_JOB_ID" in os.environ and of == "run":
         return f"slurm-{os.environ['SLURM_JOB_ID']}.{os.environ.get('SLURM_STEP_ID', '0')}"
     return name
 
