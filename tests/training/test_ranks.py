@@ -125,7 +125,6 @@ def test_a_signal_does_not_break_off_a_look_at_a_process(sign, tmp_path, monkeyp
     assert looks.count("begun") == looks.count("ended") > 0
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which files are open")
 def test_several_machines_are_started_from_outside(monkeypatch):
     check_nodes(1)
     with pytest.raises(UserError, match="num_nodes=2: start it on all by torchrun or SLURM"):
@@ -172,6 +171,27 @@ def test_torchrun_starts_as_many_processes_as_the_run_has(there, each, nodes, mo
     check_started(each, nodes)
 
 
+def test_srun_starts_as_many_tasks_as_the_run_has_processes(monkeypatch):
+    for name, value in {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2"}.items():
+        monkeypatch.setenv(name, value)
+    said = (
+        "srun started 2, and this run has 1: give srun --ntasks-per-node=1, or a new run hardware=ddp_cpu or multi_gpu"
+    )
+    with pytest.raises(UserError, match=said):
+        check_started(1, 1)
+    check_started(2, 1)
+    check_started(1, 2)
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "1")  # one task, which starts a process for each of its GPUs
+    check_started(4, 1)
+    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
+    monkeypatch.setenv("SLURM_JOB_NAME", "bash")  # a shell, from which one process is started
+    check_started(1, 1)
+    monkeypatch.delenv("SLURM_JOB_NAME")
+    monkeypatch.delenv("SLURM_STEP_NUM_TASKS")  # a script, which srun has not started
+    check_started(1, 1)
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which files are open")
 def test_a_process_that_cannot_be_started_leaves_no_file_open(monkeypatch):
     def fail(*_, **__):
         raise OSError("no memory")

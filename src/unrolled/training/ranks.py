@@ -52,6 +52,8 @@ class Devices:
 
 
 DEVICES = Devices()
+SHELLS = ("bash", "interactive")
+"""Names of SLURM jobs that are shells, as Lightning knows them: what is started there is one process, not all tasks."""
 STARTING = ("spawn", "fork", "notebook")
 """Words in the names of Lightning's strategies that start processes themselves, by copying objects or this process."""
 
@@ -95,18 +97,20 @@ def check_nodes(nodes: int) -> None:
 
 
 def check_started(processes: int, nodes: int) -> None:
-    """UserError: torchrun has started more or fewer processes than the run has, ``processes`` on each of ``nodes``.
+    """UserError: torchrun or srun started more or fewer processes than the run has, ``processes`` on each of ``nodes``.
 
     Where the run has one, each of them would train it in the same folder.
     """
-    if "LOCAL_RANK" not in os.environ:
-        return
-    there = int(os.environ.get("WORLD_SIZE", "1"))
+    if "LOCAL_RANK" in os.environ:
+        starter, option, there = "torchrun", "nproc-per-node", int(os.environ.get("WORLD_SIZE", "1"))
+    else:
+        starter, option, there = "srun", "ntasks-per-node", int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))
+        if there == 1 or os.environ.get("SLURM_JOB_NAME") in SHELLS:  # a process that may start the others
+            return
     if there != processes * nodes:
         raise UserError(
-            f"number of processes: torchrun started {there}, and this run has {processes * nodes}: give torchrun "
-            f"--nproc-per-node={processes}, or a new run hardware=ddp_cpu or multi_gpu, and "
-            f"trainer.devices={there // nodes}"
+            f"number of processes: {starter} started {there}, and this run has {processes * nodes}: give {starter} "
+            f"--{option}={processes}, or a new run hardware=ddp_cpu or multi_gpu, and trainer.devices={there // nodes}"
         )
 
 
