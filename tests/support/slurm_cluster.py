@@ -6,7 +6,8 @@ import sys
 from pathlib import Path
 
 SBATCH = """
-    script = Path(sys.argv[-1])
+    script = HERE / "script"  # as SLURM does, it keeps its own: submitit renames the file as soon as sbatch ends
+    script.write_text(Path(sys.argv[-1]).read_text())
     options = dict(re.findall(r"#SBATCH --([a-z-]+)=(.*)", script.read_text()))
     nodes, tasks = int(options["nodes"]), int(options["ntasks-per-node"])
     slurm = {"JOB_ID": JOB, "JOB_NUM_NODES": nodes, "NNODES": nodes, "NTASKS": nodes * tasks, "NTASKS_PER_NODE": tasks}
