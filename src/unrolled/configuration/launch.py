@@ -22,7 +22,7 @@ from unrolled.errors import UserError
 from unrolled.runs.lock import locked, locked_with_parent
 from unrolled.runs.reproduction import compared
 from unrolled.runs.results import read_results, show_results
-from unrolled.runs.resume import begun, check_replaceable, forgive, last_checkpoint
+from unrolled.runs.resume import begun, check_replaceable, last_checkpoint, mark_interrupted
 from unrolled.training.process_memory import OUT_OF_MEMORY, free_memory, is_out_of_memory
 from unrolled.training.ranks import (
     Killed,
@@ -141,7 +141,7 @@ def _in_processes(train: Train, config: DictConfig, folder: Path, *, resume: boo
                     run_ranks("unrolled.commands.train", rank_environment(path, resume=resume), ranks)
                 except Killed:
                     if begun(folder) != before:
-                        forgive(folder)
+                        mark_interrupted(folder)
                     raise
             return read_results(folder)
     return train(config, folder, resume=resume)

@@ -119,10 +119,10 @@ def begin(folder: Path, config: str, *, resume: bool) -> None:
         write_text(folder / "config.yaml", config)
 
 
-def forgive(folder: Path) -> None:
-    """A run that failed because one of its processes was killed, without which the others could not continue.
+def mark_interrupted(folder: Path) -> None:
+    """A run is interrupted, not failed, if one of its processes was killed, without which the others cannot continue.
 
-    It is interrupted, so that its sweep resumes it, and no new training removes its last checkpoint.
+    So its sweep resumes it, and no new training removes its last checkpoint.
     """
     if status(folder) == "failed":
         write_results(folder, read_results(folder) | {"status": "interrupted"})
