@@ -85,9 +85,12 @@ def test_a_job_that_submitit_queues_again_goes_on(python, tmp_path, monkeypatch)
 
 @pytest.fixture(scope="module")
 def two_processes(python, tmp_path_factory):
-    """Where a sweep of two jobs was, each trained by two processes of one machine."""
+    """Where a sweep of two jobs was, each trained by two processes of one machine, in a SLURM job of one task."""
     where = tmp_path_factory.mktemp("two_processes")
+    names = {"JOB_ID": 7, "JOB_NAME": "mine", "NTASKS": 1, "NTASKS_PER_NODE": 1, "NNODES": 1, "STEP_NUM_TASKS": 1}
     with pytest.MonkeyPatch.context() as monkeypatch:
+        for name, value in (names | {"PROCID": 0, "LOCALID": 0, "NODEID": 0}).items():
+            monkeypatch.setenv(f"SLURM_{name}", str(value))
         monkeypatch.setattr("sys.executable", str(python))  # that interpreters are started: test_train_sweep.py
         assert call_script("train.py", *BASE, "hardware=ddp_cpu", "seed=1,2", cwd=where).status == 0
     return where

@@ -25,8 +25,11 @@ SRUN = """
     command = given[given.index("--error") + 2 :]
     running = []
     for task in range(tasks):
-        each = tasks // int(os.environ["SLURM_NNODES"])
+        nodes = int(os.environ["SLURM_NNODES"])
+        each = tasks // nodes
         where = {"SLURM_PROCID": task, "SLURM_LOCALID": task % each, "SLURM_NODEID": task // each, "SLURM_STEP_ID": 0}
+        where |= {"SLURM_STEP_NUM_TASKS": tasks, "SLURM_STEP_NUM_NODES": nodes}
+        where |= {"SLURM_STEP_TASKS_PER_NODE": f"{each}(x{nodes})" if nodes > 1 else each}
         file = open(str(out).replace("%t", str(task)), "a")
         env = os.environ | {name: str(value) for name, value in where.items()}
         running.append(subprocess.Popen(command, env=env, stdout=file, stderr=file))

@@ -11,7 +11,7 @@ from support.forked import Process
 from support.scripts import ROOT
 
 from unrolled.errors import UserError
-from unrolled.training.ranks import check_nodes, check_started, end_with, processes, run_ranks, shared_start
+from unrolled.training.ranks import end_with, processes, run_ranks
 
 START = """
 import logging, os, signal
@@ -123,72 +123,6 @@ def test_a_signal_does_not_break_off_a_look_at_a_process(sign, tmp_path, monkeyp
     with pytest.raises(KeyboardInterrupt):
         run_ranks("support.waiting_rank", {}, 1)
     assert looks.count("begun") == looks.count("ended") > 0
-
-
-def test_several_machines_are_started_from_outside(monkeypatch):
-    check_nodes(1)
-    with pytest.raises(UserError, match="num_nodes=2: start it on all by torchrun or SLURM"):
-        check_nodes(2)
-    monkeypatch.setenv("SLURM_NTASKS", "2")
-    check_nodes(2)
-
-
-@pytest.mark.parametrize("of", ["run", "sweep"])
-def test_the_processes_of_torchrun_have_one_name_for_a_run_and_one_for_a_sweep(of, monkeypatch):
-    store = {}
-
-    class Store:
-        def __init__(self, *_, **__):
-            self.set, self.get = store.__setitem__, lambda key: store[key].encode()
-
-    monkeypatch.setattr("torch.distributed.TCPStore", Store)
-    for name, value in {"LOCAL_RANK": "0", "MASTER_ADDR": "x", "MASTER_PORT": "1", "TORCHELASTIC_RUN_ID": "1"}.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.setenv("RANK", "0")
-    assert shared_start("first", of) == "first"
-    assert shared_start("other", "other") == "other"
-    monkeypatch.setenv("RANK", "1")
-    assert shared_start("second", of) == "first"
-
-
-def test_sweeps_that_are_begun_in_one_slurm_job_have_names_of_their_own(monkeypatch):
-    for name, value in {"SLURM_NTASKS": "2", "SLURM_JOB_ID": "7"}.items():
-        monkeypatch.setenv(name, value)
-    assert shared_start("now", "run") == "slurm-7.0"
-    assert shared_start("now", "sweep") == "now"
-
-
-@pytest.mark.parametrize(("there", "each", "nodes"), [(2, 1, 1), (1, 2, 1), (3, 2, 1), (4, 4, 2)])
-def test_torchrun_starts_as_many_processes_as_the_run_has(there, each, nodes, monkeypatch):
-    """With another number, each would train the run alone, or wait for the others in vain."""
-    check_started(each, nodes)  # there is no torchrun
-    monkeypatch.setenv("LOCAL_RANK", "0")
-    monkeypatch.setenv("WORLD_SIZE", str(there))
-    said = f"torchrun started {there}, and this run has {each * nodes}: give torchrun --nproc-per-node={each}, or"
-    with pytest.raises(UserError, match=said):
-        check_started(each, nodes)
-    monkeypatch.setenv("WORLD_SIZE", str(each * nodes))
-    check_started(each, nodes)
-
-
-def test_srun_starts_as_many_tasks_as_the_run_has_processes(monkeypatch):
-    for name, value in {"SLURM_PROCID": "1", "SLURM_NTASKS": "2", "SLURM_STEP_NUM_TASKS": "2"}.items():
-        monkeypatch.setenv(name, value)
-    said = (
-        "srun started 2, and this run has 1: give srun --ntasks-per-node=1, or a new run hardware=ddp_cpu or multi_gpu"
-    )
-    with pytest.raises(UserError, match=said):
-        check_started(1, 1)
-    check_started(2, 1)
-    check_started(1, 2)
-    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "1")  # one task, which starts a process for each of its GPUs
-    check_started(4, 1)
-    monkeypatch.setenv("SLURM_STEP_NUM_TASKS", "2")
-    monkeypatch.setenv("SLURM_JOB_NAME", "bash")  # a shell, from which one process is started
-    check_started(1, 1)
-    monkeypatch.delenv("SLURM_JOB_NAME")
-    monkeypatch.delenv("SLURM_STEP_NUM_TASKS")  # a script, which srun has not started
-    check_started(1, 1)
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which files are open")

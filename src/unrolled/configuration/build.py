@@ -258,12 +258,14 @@ def build_trainer(config: DictConfig, *, resume: bool = False, progress: bool = 
 
     progress: with the callback ``progress``, if ``config`` has it.
     """
+    from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
     from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import ProgressBar
 
     from unrolled.configuration.trial import this_trial
     from unrolled.training.callbacks.pruning import EndPoorTrial
     from unrolled.training.checkpoints import WholeCheckpoints
+    from unrolled.training.cluster import cluster_environment
     from unrolled.training.loggers.csv import Curves
 
     folder = Path(config.run_folder)
@@ -272,12 +274,15 @@ def build_trainer(config: DictConfig, *, resume: bool = False, progress: bool = 
     if trial is not None:
         callbacks.append(EndPoorTrial(report=trial.report, mode=config.objective.mode))
     partial = instantiate(config.trainer)
+    plugins = [*(partial.keywords.get("plugins") or []), WholeCheckpoints()]
+    if not any(isinstance(plugin, ClusterEnvironment) for plugin in plugins):
+        plugins.append(cluster_environment())
     try:
         trainer: lightning.Trainer = partial(
             callbacks=callbacks,
             enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
             logger=False,
-            plugins=[*(partial.keywords.get("plugins") or []), WholeCheckpoints()],
+            plugins=plugins,
             default_root_dir=str(folder),
         )
     except (MisconfigurationException, ValueError, TypeError, ModuleNotFoundError) as problem:

@@ -31,9 +31,10 @@ from unrolled.configuration.sweep import Sweep
 from unrolled.configuration.trial import this_trial
 from unrolled.errors import UserError, printable, was_interrupted
 from unrolled.files import remove_if_empty
+from unrolled.training.cluster import is_first
 from unrolled.training.preemption import Preempted
 from unrolled.training.process_memory import keep_freed_memory
-from unrolled.training.ranks import end_with, end_with_parent, is_first
+from unrolled.training.ranks import end_with, end_with_parent
 
 HELP = {"--help", "-h", "--version"}
 
@@ -48,6 +49,7 @@ LIBRARY_NOTICES = (
     ".*isinstance\\(treespec, LeafSpec\\).*",
     ".*is smaller than the logging interval.*",
     ".*could not find the monitored key in the returned metrics.*",  # before the first validation
+    ".*`srun` command is available on your system but is not used.*",  # several processes are started here
     ".*ReduceLROnPlateau conditioned on metric.*not available.*",  # the same
 )
 

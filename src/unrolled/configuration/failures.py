@@ -14,7 +14,8 @@ from hydra.core.utils import JobReturn, JobStatus
 from unrolled.configuration.mistakes import full_disk, users_mistake
 from unrolled.configuration.sweep import in_sweep
 from unrolled.errors import printable, was_interrupted
-from unrolled.training.ranks import Killed, started_from_outside
+from unrolled.training.cluster import started_from_outside
+from unrolled.training.ranks import Killed
 
 log = logging.getLogger(__name__)
 

@@ -29,7 +29,7 @@ from unrolled.runs.resume import (
     progress,
     status,
 )
-from unrolled.training.ranks import is_first
+from unrolled.training.cluster import is_first
 
 log = logging.getLogger(__name__)
 

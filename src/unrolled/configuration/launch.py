@@ -23,16 +23,9 @@ from unrolled.runs.lock import locked, locked_with_parent
 from unrolled.runs.reproduction import compared
 from unrolled.runs.results import read_results, show_results
 from unrolled.runs.resume import begun, check_replaceable, last_checkpoint, mark_interrupted
+from unrolled.training.cluster import check_nodes, check_started, is_first, started_from_outside
 from unrolled.training.process_memory import OUT_OF_MEMORY, free_memory, is_out_of_memory
-from unrolled.training.ranks import (
-    Killed,
-    check_nodes,
-    check_started,
-    is_first,
-    processes,
-    run_ranks,
-    started_from_outside,
-)
+from unrolled.training.ranks import Killed, processes, run_ranks
 
 log = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from unrolled.configuration.process import is_child
 from unrolled.configuration.values import CONFIG, load_runs, read_plain, resolved
 from unrolled.errors import UserError
 from unrolled.runs.resume import moved
-from unrolled.training.ranks import is_first
+from unrolled.training.cluster import is_first
 
 log = logging.getLogger(__name__)
 

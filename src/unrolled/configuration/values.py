@@ -22,7 +22,7 @@ from unrolled.configuration.slots import check_plain, check_slots
 from unrolled.errors import UserError, called
 from unrolled.files import check_regular
 from unrolled.runs.folder import Run, find_runs, read_run
-from unrolled.training.ranks import shared_start
+from unrolled.training.cluster import shared_start
 
 CONFIG = "config.yaml"
 

@@ -52,66 +52,8 @@ class Devices:
 
 
 DEVICES = Devices()
-SHELLS = ("bash", "interactive")
-"""Names of SLURM jobs that are shells, as Lightning knows them: what is started there is one process, not all tasks."""
 STARTING = ("spawn", "fork", "notebook")
 """Words in the names of Lightning's strategies that start processes themselves, by copying objects or this process."""
-
-
-def started_from_outside() -> bool:
-    """Whether torchrun, SLURM or `run_ranks` started this process as one of several."""
-    return "LOCAL_RANK" in os.environ or ("SLURM_NTASKS" in os.environ and int(os.environ["SLURM_NTASKS"]) > 1)
-
-
-def is_first() -> bool:
-    """Whether this process is the only one, or the first of several that torchrun or SLURM started."""
-    return int(os.environ.get("RANK", os.environ.get("SLURM_PROCID", "0"))) == 0
-
-
-def shared_start(name: str, of: str) -> str:
-    """A name for the start of a run or sweep (``of``), the same in all processes that torchrun or SLURM started for it.
-
-    ``name``: this process' name, used if it is the only or the first one. A requeued SLURM job keeps its name, but the
-    sweeps that are begun in it have names of their own.
-    """
-    if not started_from_outside():
-        return name
-    if "TORCHELASTIC_RUN_ID" in os.environ:  # the processes of torchrun share a store
-        import torch  # takes seconds, which a single process need not spend
-
-        address = os.environ["MASTER_ADDR"], int(os.environ["MASTER_PORT"])
-        store = torch.distributed.TCPStore(*address, is_master=False)  # type: ignore[attr-defined]
-        key = f"unrolled/start/{of}/{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}"
-        if is_first():
-            store.set(key, name)
-        return store.get(key).decode()
-    if "SLURM_JOB_ID" in os.environ and of == "run":
-        return f"slurm-{os.environ['SLURM_JOB_ID']}.{os.environ.get('SLURM_STEP_ID', '0')}"
-    return name
-
-
-def check_nodes(nodes: int) -> None:
-    """UserError: several machines, and nothing has started a process on each: this one would wait for the others."""
-    if nodes > 1 and not started_from_outside():
-        raise UserError(f"trainer.num_nodes={nodes}: start it on all by torchrun or SLURM: docs/sweeps.md")
-
-
-def check_started(processes: int, nodes: int) -> None:
-    """UserError: torchrun or srun started more or fewer processes than the run has, ``processes`` on each of ``nodes``.
-
-    Where the run has one, each of them would train it in the same folder.
-    """
-    if "LOCAL_RANK" in os.environ:
-        starter, option, there = "torchrun", "nproc-per-node", int(os.environ.get("WORLD_SIZE", "1"))
-    else:
-        starter, option, there = "srun", "ntasks-per-node", int(os.environ.get("SLURM_STEP_NUM_TASKS", "1"))
-        if there == 1 or os.environ.get("SLURM_JOB_NAME") in SHELLS:  # a process that may start the others
-            return
-    if there != processes * nodes:
-        raise UserError(
-            f"number of processes: {starter} started {there}, and this run has {processes * nodes}: give {starter} "
-            f"--{option}={processes}, or a new run hardware=ddp_cpu or multi_gpu, and trainer.devices={there // nodes}"
-        )
 
 
 def processes(accelerator: str, devices: Any, strategy: str) -> int:
