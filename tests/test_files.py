@@ -1,5 +1,6 @@
 """Files appear whole or not at all: whatever ends the writer, the old one stays, and what it left is cleaned up."""
 
+import importlib
 import os
 import resource
 import signal
@@ -9,6 +10,7 @@ import time
 
 import pytest
 
+import unrolled.files
 from unrolled.files import appearing, clean, write_bytes, write_text
 
 HERE = socket.gethostname().partition(".")[0][:40]
@@ -53,6 +55,27 @@ def test_whoever_writes_the_file_again_removes_what_a_killed_writer_left(tmp_pat
     write_text(tmp_path / "figure[1].pdf", "new")
     assert len(os.listdir(tmp_path)) == 3
     assert (tmp_path / "figure[1].pdf").read_text() == "new"
+
+
+@pytest.mark.parametrize(("umask", "mode"), [(0o077, 0o600), (0o002, 0o664)])
+def test_a_file_is_for_those_for_whom_all_of_the_users_files_are(umask, mode, tmp_path):
+    def work():
+        os.umask(umask)
+        files = importlib.reload(unrolled.files)
+        with files.appearing(tmp_path / "file") as partial:
+            partial.touch(mode=0o640)  # as a library may that keeps its temporary files to itself
+
+    assert in_another_process(work)[1] == 0
+    assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode
+
+
+def test_a_file_system_without_modes_holds_files_too(tmp_path, monkeypatch):
+    def refuse(*_, **__):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.chmod", refuse)
+    write_text(tmp_path / "file", "new")
+    assert (tmp_path / "file").read_text() == "new"
 
 
 def test_a_file_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):

@@ -21,6 +21,9 @@ from unrolled.errors import UserError
 
 DAY = 86_400.0  # seconds without a change after which a file counts as abandoned if its writer cannot be checked
 _BEGAN = time.time()
+_UMASK = os.umask(0)  # it can only be read by setting it
+os.umask(_UMASK)
+_MODE = 0o666 & ~_UMASK  # of every file; what libraries make in a temporary place may be for its owner alone
 _PARTIAL = re.compile(r"\.(?P<name>.*)\.(?P<host>[^.]*)-(?P<process>\d+)-[0-9a-f]{16}\.partial")
 
 
@@ -45,7 +48,8 @@ def appearing(path: Path) -> Iterator[Path]:
         yield partial
         _flush(partial)
         if partial.is_file():
-            partial.chmod(0o644)
+            with suppress(OSError):  # not every file system has modes
+                partial.chmod(_MODE)
         try:
             os.replace(partial, path)
         except OSError:
