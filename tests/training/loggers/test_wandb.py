@@ -1,9 +1,12 @@
 """Which W&B run a resumed training continues, and whether there is a key. What is logged: tests/commands."""
 
+import os
+
 import pytest
 
 from unrolled.errors import UserError
-from unrolled.training.loggers.wandb import chosen_mode, earlier_run, has_wandb_key
+from unrolled.training.loggers import wandb
+from unrolled.training.loggers.wandb import chosen_mode, earlier_run, has_wandb_key, keep_in
 
 
 @pytest.fixture
@@ -45,6 +48,27 @@ def test_the_environment_decides_where_the_options_do_not(no_key, monkeypatch):
     monkeypatch.setenv("WANDB_MODE", "ofline")
     with pytest.raises(UserError, match="WANDB_MODE=ofline in the environment is unknown; did you mean offline"):
         chosen_mode("auto")
+
+
+def test_what_belongs_in_a_home_that_is_not_writable_is_with_the_run(tmp_path, monkeypatch):
+    """As in a container that runs under the number of a user who has no home there."""
+    monkeypatch.setattr(wandb, "_KEPT", set())
+    for name in ("WANDB_DATA_DIR", "WANDB_CACHE_DIR"):
+        monkeypatch.setenv(name, "mine")
+    (tmp_path / "file").touch()
+    for name in ("XDG_DATA_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "file"))  # nobody can make a folder in it
+    keep_in(tmp_path / "a")
+    assert os.environ["WANDB_DATA_DIR"] == "mine"
+    monkeypatch.delenv("WANDB_DATA_DIR")
+    keep_in(tmp_path / "a")
+    assert os.environ["WANDB_DATA_DIR"] == str(tmp_path / "a" / "home")
+    keep_in(tmp_path / "b")  # the next run of a sweep
+    assert os.environ["WANDB_DATA_DIR"] == str(tmp_path / "b" / "home")
+    assert os.environ["WANDB_CACHE_DIR"] == "mine"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "writable"))
+    keep_in(tmp_path / "c")
+    assert "WANDB_DATA_DIR" not in os.environ
 
 
 def test_a_training_goes_on_with_the_last_run_of_its_folder(tmp_path):

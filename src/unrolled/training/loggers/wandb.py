@@ -79,6 +79,7 @@ def wandb_logger(
         log.info("Weights & Biases is offline; `wandb sync %s/wandb/offline-run-*` uploads the run", folder)
     Path(folder).mkdir(parents=True, exist_ok=True)
     wandb = import_wandb()
+    keep_in(Path(folder) / "wandb")
     if mode == "offline":  # else W&B would still try to report on itself, and wait for a network that does not exist
         wandb.setup(wandb.Settings(mode="offline"))
     run = wandb.init(
@@ -97,6 +98,30 @@ def wandb_logger(
     run.define_metric("trainer/global_step")
     run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
     return OnceLogger(run, Path(folder), resume=resume)
+
+
+_KEPT: set[str] = set()  # variables of the environment that `keep_in` has set
+
+
+def keep_in(folder: Path) -> None:
+    """Let W&B keep in ``folder`` what it keeps in the user's home, if that is not writable, as in some containers.
+
+    Otherwise a training would end at its first validation, when W&B copies a table there.
+    """
+    from wandb import env
+
+    for variable, place in {env.DATA_DIR: env.get_data_dir, env.CACHE_DIR: env.get_cache_dir}.items():
+        if variable in _KEPT:  # by an earlier run of this process
+            del os.environ[variable]
+        if variable not in os.environ and not _is_writable(Path(str(place()))):
+            os.environ[variable] = str(folder.absolute() / "home")
+            _KEPT.add(variable)
+
+
+def _is_writable(folder: Path) -> bool:
+    """Whether a file can be made in ``folder``, which need not exist yet."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    return there.is_dir() and os.access(there, os.W_OK)
 
 
 def chosen_mode(mode: str) -> str:
