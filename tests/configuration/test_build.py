@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from lightning.pytorch.accelerators import MPSAccelerator
 from omegaconf import OmegaConf
 from support.conf import composed
 from support.scripts import TESTS, TINY_MODEL
@@ -150,6 +151,16 @@ def test_what_lightning_refuses_is_one_line(option, tmp_path):
     chosen = OmegaConf.create({"run_folder": str(tmp_path), "logger": None, "callbacks": {}, "trainer": trainer})
     with pytest.raises(UserError, match=r"^hardware or trainer: Lightning says: [^\n]+$"):
         build_trainer(chosen)
+
+
+@pytest.mark.filterwarnings("ignore:GPU available but not used")
+@pytest.mark.parametrize("option", [{"accelerator": "auto"}, {}])
+def test_a_macs_gpu_is_not_taken_unasked(option, tmp_path, monkeypatch):
+    monkeypatch.setattr(MPSAccelerator, "is_available", staticmethod(lambda: True))
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    trainer = {"_target_": "lightning.Trainer", "_partial_": True, "devices": 1, **option}
+    chosen = OmegaConf.create({"run_folder": str(tmp_path), "logger": None, "callbacks": {}, "trainer": trainer})
+    assert build_trainer(chosen).strategy.root_device.type == "cpu"
 
 
 def test_an_option_of_a_callback_that_lightning_refuses_is_one_line(tmp_path):

@@ -258,6 +258,7 @@ def build_trainer(config: DictConfig, *, resume: bool = False, progress: bool = 
 
     progress: with the callback ``progress``, if ``config`` has it.
     """
+    import torch
     from lightning.fabric.plugins.environments.cluster_environment import ClusterEnvironment
     from lightning.fabric.utilities.exceptions import MisconfigurationException
     from lightning.pytorch.callbacks import ProgressBar
@@ -277,8 +278,12 @@ def build_trainer(config: DictConfig, *, resume: bool = False, progress: bool = 
     plugins = [*(partial.keywords.get("plugins") or []), WholeCheckpoints()]
     if not any(isinstance(plugin, ClusterEnvironment) for plugin in plugins):
         plugins.append(cluster_environment())
+    accelerator = config.trainer.get("accelerator", "auto")
+    if accelerator == "auto":  # Lightning's own choice would be a Mac's GPU (MPS), for which nothing here is tested
+        accelerator = "cuda" if torch.cuda.is_available() else "cpu"
     try:
         trainer: lightning.Trainer = partial(
+            accelerator=accelerator,
             callbacks=callbacks,
             enable_progress_bar=any(isinstance(callback, ProgressBar) for callback in callbacks),
             logger=False,
