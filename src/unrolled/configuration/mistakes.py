@@ -1,6 +1,7 @@
 """One line for a user's mistake: what is wrong, where, and the nearest valid choice."""
 
 import errno
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -43,9 +44,7 @@ def users_mistake(problem: BaseException, words: Sequence[str] | None = None) ->
             return str(cause)
         cause = cause.__cause__
     if isinstance(problem, OSError) and problem.errno in NOT_OURS and problem.filename is not None:
-        another = (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EROFS)
-        mend = "; give another path" if problem.errno in another else ""
-        return f"{problem.filename}: {problem.strerror}{mend}"
+        return f"{problem.filename}: {problem.strerror}{_other_path(problem)}"
     if isinstance(problem, TypeError | InstantiationException) and (changed := _changed(str(problem))):
         return changed
     if line := _own_mistake(problem, words):
@@ -62,6 +61,15 @@ def users_mistake(problem: BaseException, words: Sequence[str] | None = None) ->
     if isinstance(problem, HydraException | OmegaConfBaseException) and not isinstance(problem, InstantiationException):
         return _configuration_mistake(problem, words)
     return None
+
+
+def _other_path(problem: OSError) -> str:
+    """What may be done about it, if that is known."""
+    if problem.errno in (errno.EEXIST, errno.ENOTDIR, errno.EISDIR, errno.EROFS):
+        return "; give another path"
+    if problem.errno in (errno.EACCES, errno.EPERM) and not os.path.exists(problem.filename):
+        return "; give another path, or work in another folder"
+    return ""
 
 
 def _own_mistake(problem: BaseException, words: Sequence[str]) -> str | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import logging
+import os
 import secrets
 import shutil
 from collections.abc import Callable
@@ -23,7 +24,10 @@ def name_in_cache(*parts: object) -> str:
 
 
 def keep(folder: Path, make: Callable[[Path], object]) -> None:
-    """Fill ``folder`` with what ``make`` writes to the path it is given; again, with a notice, if it is damaged."""
+    """Fill ``folder`` with what ``make`` writes to the path it is given; again, with a notice, if it is damaged.
+
+    UserError: it cannot be written.
+    """
     if is_whole(folder):
         return
     if folder.exists():
@@ -36,9 +40,19 @@ def keep(folder: Path, make: Callable[[Path], object]) -> None:
                     away.rename(folder)
                     return
             shutil.rmtree(away) if away.is_dir() else away.unlink()
+    _check_writable(folder)
     with appearing(folder) as partial:
         make(partial)
         (partial / SUMS).write_text(_sums(partial), encoding="utf-8")
+
+
+def _check_writable(folder: Path) -> None:
+    there = next(parent for parent in folder.absolute().parents if parent.exists())
+    if there.is_dir() and not os.access(there, os.W_OK):
+        raise UserError(
+            f"{there}: the cache belongs in it, and you may not write there: set UNROLLED_CACHE=DIR in the environment"
+            ", or cache=DIR in a new training"
+        )
 
 
 def is_whole(folder: Path) -> bool:
