@@ -1,53 +1,24 @@
-"""Which W&B run a resumed training continues, and whether there is a key. What is logged: tests/commands."""
+"""Which W&B run a resumed training continues, and where W&B keeps files. What is logged: tests/commands."""
 
 import os
 
 import pytest
 
 from unrolled.errors import UserError
-from unrolled.training.loggers import wandb
-from unrolled.training.loggers.wandb import chosen_mode, earlier_run, has_wandb_key, keep_in
+from unrolled.training.loggers import lean_wandb, wandb
+from unrolled.training.loggers.wandb import earlier_run, keep_in
 
 
-@pytest.fixture
-def no_key(monkeypatch, tmp_path):
-    for name in ("WANDB_API_KEY", "WANDB_BASE_URL"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
-    return tmp_path / "netrc"
+def test_what_w_and_b_refuses_is_a_mistake_with_a_way_out(tmp_path, monkeypatch):
+    real = lean_wandb.import_wandb()
 
+    def refuse(**_):
+        raise real.errors.AuthenticationError("The API key is\nnot valid")
 
-def test_without_a_key_there_is_none(no_key):
-    assert not has_wandb_key()
-    no_key.write_text("machine example.org login user password secret\n")
-    assert not has_wandb_key()
-    no_key.write_text("this is no netrc\n")
-    assert not has_wandb_key()
-
-
-def test_a_key_is_in_the_environment_or_in_netrc(no_key, monkeypatch):
-    no_key.write_text("machine api.wandb.ai login user password secret\n")
-    assert has_wandb_key()
-    monkeypatch.setenv("WANDB_BASE_URL", "https://wandb.example.org:8080")
-    assert not has_wandb_key()
-    no_key.write_text("machine wandb.example.org login user password secret\n")
-    assert has_wandb_key()
-    no_key.unlink()
-    monkeypatch.setenv("WANDB_API_KEY", "secret")
-    assert has_wandb_key()
-
-
-def test_the_environment_decides_where_the_options_do_not(no_key, monkeypatch):
-    monkeypatch.delenv("WANDB_MODE", raising=False)
-    assert chosen_mode("auto") == "offline"
-    monkeypatch.setenv("WANDB_API_KEY", "secret")
-    assert chosen_mode("auto") == "online"
-    monkeypatch.setenv("WANDB_MODE", "dryrun")
-    assert chosen_mode("auto") == "offline"
-    assert chosen_mode("disabled") == "disabled"
-    monkeypatch.setenv("WANDB_MODE", "ofline")
-    with pytest.raises(UserError, match="WANDB_MODE=ofline in the environment is unknown; did you mean offline"):
-        chosen_mode("auto")
+    monkeypatch.setattr(real, "init", refuse)
+    options = {"project": "p", "entity": None, "name": "n", "group": None, "tags": [], "mode": "online"}
+    with pytest.raises(UserError, match=r"Biases says: The API key is not valid; give logger\.wandb\.mode=offline"):
+        wandb.wandb_logger(folder=str(tmp_path), resume=False, **options)
 
 
 def test_what_belongs_in_a_home_that_is_not_writable_is_with_the_run(tmp_path, monkeypatch):

@@ -1,22 +1,18 @@
 """Weights & Biases: with `lean_wandb` and `wandb_rows` the only file that knows wandb."""
 
 import logging
-import netrc
 import os
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import urlparse
 
 from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
-from unrolled.errors import UserError, nearest
+from unrolled.errors import UserError
 from unrolled.training.loggers.lean_wandb import import_wandb
 from unrolled.training.loggers.naming import run_name
+from unrolled.training.loggers.wandb_mode import chosen_mode
 from unrolled.training.loggers.wandb_rows import PIECES, OnceLogger
-
-MODES = {mode: mode for mode in ("online", "offline", "disabled", "shared")} | {"run": "online", "dryrun": "offline"}
-"""Values of WANDB_MODE, the last two by their old names."""
 
 FLUSHED = 1.0  # seconds between W&B's writes to its file; a kill loses what came after the last one
 
@@ -69,8 +65,9 @@ def wandb_logger(
 ) -> WandbLogger:
     """A W&B run in ``folder``/wandb, silent and without a prompt.
 
-    ``mode`` auto is online if an API key is configured (WANDB_API_KEY or netrc), otherwise offline; the environment's
-    WANDB_MODE overrides auto. ``resume``: continue the folder's W&B run, if it has one. The run's name is `run_name`.
+    ``mode``: see `chosen_mode`. ``resume``: continue the folder's W&B run, if it has one. The run's name is `run_name`.
+
+    UserError: W&B cannot begin the run, for instance because it refuses the API key.
     """
     if getattr(rank_zero_only, "rank", 0) != 0:
         return WandbLogger(project=project, save_dir=folder)  # never opens a run on other ranks
@@ -82,19 +79,26 @@ def wandb_logger(
     keep_in(Path(folder) / "wandb")
     if mode == "offline":  # else W&B would still try to report on itself, and wait for a network that does not exist
         wandb.setup(wandb.Settings(mode="offline"))
-    run = wandb.init(
-        project=project,
-        entity=entity,
-        name=run_name(name, Path(folder), group),
-        group=group,
-        job_type="train",
-        tags=[tag for tag in tags if tag != "none"],
-        dir=folder,
-        mode=cast(Any, mode),
-        id=earlier_run(Path(folder)) if resume else None,
-        resume="allow" if resume else None,
-        settings=wandb.Settings(silent=True, quiet=True, console="off", x_transaction_log_flush_interval=FLUSHED),
-    )
+    try:
+        run = wandb.init(
+            project=project,
+            entity=entity,
+            name=run_name(name, Path(folder), group),
+            group=group,
+            job_type="train",
+            tags=[tag for tag in tags if tag != "none"],
+            dir=folder,
+            mode=cast(Any, mode),
+            id=earlier_run(Path(folder)) if resume else None,
+            resume="allow" if resume else None,
+            settings=wandb.Settings(silent=True, quiet=True, console="off", x_transaction_log_flush_interval=FLUSHED),
+        )
+    except wandb.Error as problem:
+        said = " ".join(str(problem).split())
+        raise UserError(
+            f"logger: Weights & Biases says: {said:.300}; give logger.wandb.mode=offline, and upload the run later by "
+            "`wandb sync`"
+        ) from problem
     run.define_metric("trainer/global_step")
     run.define_metric("*", step_metric="trainer/global_step", step_sync=True)
     return OnceLogger(run, Path(folder), resume=resume)
@@ -124,21 +128,6 @@ def _is_writable(folder: Path) -> bool:
     return there.is_dir() and os.access(there, os.W_OK)
 
 
-def chosen_mode(mode: str) -> str:
-    """W&B's own word for ``mode``, or for what the environment says if it is auto, see `wandb_logger`.
-
-    UserError: WANDB_MODE is something else.
-    """
-    if mode != "auto":
-        return mode
-    given = os.environ.get("WANDB_MODE")
-    if not given:
-        return "online" if has_wandb_key() else "offline"
-    if given not in MODES:
-        raise UserError(f"WANDB_MODE={given} in the environment is unknown{nearest(given, MODES, 'give one of')}")
-    return MODES[given]
-
-
 def earlier_run(folder: Path) -> str | None:
     """The id of the last W&B run of a run folder, None if it has none.
 
@@ -157,15 +146,3 @@ def finish(loggers: list[Logger], *, failed: bool) -> None:
         logger.finalize("failed" if failed else "success")
         if isinstance(logger, WandbLogger):
             logger.experiment.finish(exit_code=1 if failed else 0)
-
-
-def has_wandb_key() -> bool:
-    """Whether W&B would find an API key without asking for one."""
-    if os.environ.get("WANDB_API_KEY"):
-        return True
-    host = urlparse(os.environ.get("WANDB_BASE_URL", "https://api.wandb.ai")).hostname or ""
-    path = Path(os.environ.get("NETRC", "~/.netrc")).expanduser()
-    try:
-        return path.is_file() and netrc.netrc(path).authenticators(host) is not None
-    except (OSError, netrc.NetrcParseError):
-        return False
