@@ -18,7 +18,7 @@ from api.conftest import OPTIONS, SIZES
 from support.run_contents import same_weights
 
 import unrolled
-from unrolled.api.undisturbed import undisturbed
+from unrolled.api.undisturbed import SIGNALS, undisturbed
 from unrolled.training.callbacks.speed import Speed
 
 
@@ -26,7 +26,7 @@ def process():
     """What a notebook would notice."""
     loggers = [logging.getLogger(name) for name in (None, "unrolled", "lightning.pytorch", "lightning")]
     return {
-        "signals": [signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)],
+        "signals": [signal.getsignal(sign) for sign in SIGNALS],
         "python": random.getstate(),
         "numpy": [str(part) for part in np.random.get_state()],  # noqa: NPY002
         "torch": torch.get_rng_state().tolist(),

@@ -55,7 +55,7 @@ def started(tmp_path):
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which processes there are")
-@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGKILL, signal.SIGUSR2])
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL, signal.SIGUSR2])
 def test_processes_end_with_their_parent_and_may_save(sign, started, tmp_path):
     parent, ranks = started
     parent.send_signal(sign)

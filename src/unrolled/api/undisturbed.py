@@ -16,7 +16,7 @@ import numpy as np
 from unrolled.api.torch_settings import usual_settings
 from unrolled.configuration.command import CHATTERS, LIBRARY_NOTICES
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR2)
 OF_LIGHTNING = ("PL_GLOBAL_SEED", "PL_SEED_WORKERS", "CUBLAS_WORKSPACE_CONFIG", "PYTORCH_NVML_BASED_CUDA_CHECK")
 """Environment variables that Lightning sets."""
 

@@ -91,7 +91,7 @@ def _gpus(accelerator: str) -> int:
 
 
 def run_ranks(module: str, environment: dict[str, str], processes: int) -> None:
-    """Run ``module`` once per rank with ``environment`` added. Ctrl-C and SIGTERM go to all of them: KeyboardInterrupt.
+    """Run ``module`` once per rank with ``environment`` added. Ctrl-C, SIGTERM and SIGHUP end all: KeyboardInterrupt.
 
     SIGUSR2, where it has a handler, ends them as SIGTERM does: Preempted. If one rank fails, the others are stopped:
     SystemExit with its status, MemoryError if that is OUT_OF_MEMORY; Killed if it was killed.
@@ -147,7 +147,7 @@ def _wait(children: list[subprocess.Popen[bytes]], received: list[signal.Signals
 
 @contextmanager
 def _signals_noted() -> Iterator[list[signal.Signals]]:
-    """Only note Ctrl-C and SIGTERM, and SIGUSR2 if it has a handler, in the list that this gives.
+    """Only note Ctrl-C, SIGTERM and SIGHUP, and SIGUSR2 if it has a handler, in the list that this gives.
 
     An exception raised by a handler could leave the lock of a Popen held, and whoever waits for its process then waits
     in vain.
@@ -156,7 +156,8 @@ def _signals_noted() -> Iterator[list[signal.Signals]]:
     if threading.current_thread() is not threading.main_thread():  # only it can handle signals
         yield received
         return
-    unheard = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: None, signal.SIGUSR2: signal.SIG_DFL}
+    unheard: dict[signal.Signals, Any] = {signal.SIGINT: signal.SIG_IGN, signal.SIGHUP: signal.SIG_IGN}
+    unheard |= {signal.SIGTERM: None, signal.SIGUSR2: signal.SIG_DFL}
     heard = [sign for sign, handler in unheard.items() if signal.getsignal(sign) != handler]
     before = {sign: signal.signal(sign, lambda number, _: received.append(signal.Signals(number))) for sign in heard}
     try:

@@ -71,7 +71,9 @@ def test_never_is_null(option):
 
 
 @pytest.mark.parametrize(
-    ("sign", "ends"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)], ids=["SIGINT", "SIGTERM"]
+    ("sign", "ends"),
+    [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit), (signal.SIGHUP, SystemExit)],
+    ids=["SIGINT", "SIGTERM", "SIGHUP"],
 )
 def test_a_signal_waits_for_the_batch_and_saves(sign, ends):
     trainer = Trainer(num_training_batches=100, global_step=4)

@@ -32,8 +32,9 @@ AGAIN = 1.0  # a second Ctrl-C counts only after this many seconds (terminal and
 class SaveProgress(Callback):
     """Writes ``path`` every ``minutes``, every ``steps``, before a validation and when training is interrupted.
 
-    minutes, steps: None for never. Ctrl-C, SIGTERM, or SIGUSR2 if it has a handler, finishes the current batch, saves,
-    and ends training; during a validation, and the second time, it ends at once, and the last checkpoint stays.
+    minutes, steps: None for never. Ctrl-C, SIGTERM, SIGHUP (the terminal is closed), or SIGUSR2 if it has a handler,
+    finishes the current batch, saves, and ends training; during a validation, and the second time, it ends at once, and
+    the last checkpoint stays.
     """
 
     def __init__(self, *, path: str, minutes: float | None, steps: int | None) -> None:
@@ -64,9 +65,10 @@ class SaveProgress(Callback):
         self._saved_at, self._saved_step = time.monotonic(), trainer.global_step
         self._received = self.ended_by = None
         try:
-            handlers = {sign: signal.getsignal(sign) for sign in (signal.SIGINT, signal.SIGTERM, signal.SIGUSR2)}
-            # a shell makes background jobs ignore Ctrl-C
-            unheard = {signal.SIGINT: signal.SIG_IGN, signal.SIGTERM: signal.SIG_IGN, signal.SIGUSR2: signal.SIG_DFL}
+            # a shell makes background jobs ignore Ctrl-C, and nohup makes its command ignore SIGHUP
+            unheard = dict.fromkeys((signal.SIGINT, signal.SIGTERM, signal.SIGHUP), signal.SIG_IGN)
+            unheard[signal.SIGUSR2] = signal.SIG_DFL
+            handlers = {sign: signal.getsignal(sign) for sign in unheard}
             self._handlers = {sign: handler for sign, handler in handlers.items() if handler != unheard[sign]}
             for sign in self._handlers:
                 signal.signal(sign, lambda number, _: self._receive(number, trainer))
