@@ -82,7 +82,7 @@ def _provenance(fingerprint: dict[str, str]) -> dict[str, Any]:
 @cache
 def _versions() -> dict[str, str]:
     """The versions of `PACKAGES`, read once: what has been imported does not change while the process runs."""
-    return {name: version(name) for name in PACKAGES}
+    return {name: version(name) for name in PACKAGES} | {"torch": str(torch.__version__)}  # with that of CUDA
 
 
 def _command() -> list[str]:
