@@ -104,6 +104,16 @@ def test_a_killed_process_has_a_line_and_ends_the_others(started, tmp_path):
     assert "Traceback" not in said
 
 
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="asks Linux which processes there are")
+def test_a_signal_to_one_process_lets_the_others_end_by_themselves(started, tmp_path):
+    """Another signal would end them while they write results.json."""
+    parent, ranks = started
+    os.kill(ranks[1], signal.SIGTERM)
+    _, said = parent.communicate(timeout=60)
+    assert said.rstrip().endswith("KeyboardInterrupt")
+    assert (tmp_path / "told-0").exists()
+
+
 @pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_does_not_break_off_a_look_at_a_process(sign, tmp_path, monkeypatch):
     """Popen.poll holds a lock, and an exception from a handler could leave it held: the next wait would be in vain."""

@@ -32,6 +32,7 @@ PIPE = "UNROLLED_PARENT"
 """Environment variable: the file descriptor that ends with the process that started this one."""
 PATIENCE = 60.0  # seconds a process has to save and end
 GLANCE = 0.1  # seconds between two looks at the processes
+INTERRUPTED = 130  # the exit status of a process that a signal has ended
 
 
 class Killed(SystemExit):
@@ -138,10 +139,20 @@ def _wait(children: list[subprocess.Popen[bytes]], received: list[signal.Signals
                     *(rank + 1, len(children), signal.Signals(-state).name),
                 )
                 raise Killed(1)
+        if INTERRUPTED in bad:  # by a signal to it alone: it has told the others, which save and end too
+            _let_end(children, received)
+            raise KeyboardInterrupt
         if bad:
             sys.exit(bad[0])
         if all(state == 0 for state in states):
             return
+        time.sleep(GLANCE)
+
+
+def _let_end(children: list[subprocess.Popen[bytes]], received: list[signal.Signals]) -> None:
+    """Wait until all have ended, but not for ever, nor after another signal."""
+    at_the_latest = time.monotonic() + PATIENCE
+    while not received and time.monotonic() < at_the_latest and any(child.poll() is None for child in children):
         time.sleep(GLANCE)
 
 
