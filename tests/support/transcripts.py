@@ -11,6 +11,7 @@ from support.shell import run_in_shell
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d[\d.,:]*(?:e[-+]?\d+)?(?!\w)")
 FRACTION = re.compile(r"\d+\.\d+(?:e[-+]?\d+)?|\d+e-\d+")
+BUILD = re.compile(r"(?<=\d)\+(?:cpu|cu\d+)\b")  # of torch, after its version
 MARK = "\x1e"
 
 
@@ -30,7 +31,8 @@ def commands(page: str, section: str = "") -> list[tuple[str, str]]:
 def same(expected: str, printed: str, figures: re.Pattern[str] = NUMBER) -> bool:
     """Whether they are the same but for ``figures`` and white space; ``...`` is anything."""
     flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    return doctest.OutputChecker().check_output(figures.sub("0", expected), figures.sub("0", printed), flags)
+    expected, printed = (figures.sub("0", BUILD.sub("", text)) for text in (expected, printed))
+    return doctest.OutputChecker().check_output(expected, printed, flags)
 
 
 def replay(transcript: list[tuple[str, str]], folder: Path, shell: Path, smaller: Mapping[str, str]) -> int:

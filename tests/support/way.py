@@ -88,6 +88,8 @@ def _of_ours(frame: FrameType) -> tuple[str, str] | None:
         return None
     if code.co_filename.endswith(OF_TORCH):
         return None
+    if code.co_flags & inspect.CO_GENERATOR and frame.f_lasti == 0:  # closed before it began, as Python 3.11 tells
+        return None
     return code.co_filename.removeprefix(PACKAGE), code.co_qualname
 
 
