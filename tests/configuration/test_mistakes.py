@@ -82,8 +82,8 @@ def test_a_class_that_is_not_there_is_named_with_its_place_as_far_as_there_is_on
 def test_what_the_system_refuses_is_said_with_the_file_and_what_we_broke_is_not(tmp_path):
     refused = errno.EACCES, "Permission denied"
     assert users_mistake(OSError(*refused, str(tmp_path))) == f"{tmp_path}: Permission denied"
-    assert users_mistake(OSError(*refused, "outputs")) == (
-        "outputs: Permission denied; give another path, or work in another folder"
+    assert users_mistake(OSError(*refused, f"{tmp_path}/outputs")) == (
+        f"{tmp_path}/outputs: Permission denied; give another path, or work in another folder"
     )
     assert users_mistake(OSError(errno.EBADF, "Bad file descriptor", "x")) is None
     assert users_mistake(ValueError("ours")) is None

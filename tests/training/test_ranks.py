@@ -18,6 +18,7 @@ import logging, os, signal
 from unrolled.training.ranks import run_ranks
 logging.basicConfig()
 signal.signal(signal.SIGUSR2, print)  # as submitit has one, which queues the job again
+signal.signal(signal.SIGHUP, signal.SIG_DFL)  # also if the tests run by nohup
 run_ranks("support.waiting_rank", {"FOLDER": os.environ["FOLDER"]}, 2)
 """
 
