@@ -11,7 +11,7 @@ import time
 import pytest
 
 import unrolled.files
-from unrolled.files import appearing, clean, write_bytes, write_text
+from unrolled.files import appearing, clean, is_writable, write_bytes, write_text
 
 HERE = socket.gethostname().partition(".")[0][:40]
 
@@ -67,6 +67,22 @@ def test_a_file_is_for_those_for_whom_all_of_the_users_files_are(umask, mode, tm
 
     assert in_another_process(work)[1] == 0
     assert stat.S_IMODE((tmp_path / "file").stat().st_mode) == mode
+
+
+def test_what_nobody_may_look_into_is_not_writable(tmp_path, monkeypatch):
+    """As the home of root is not, where a container's user has that home."""
+    (tmp_path / "closed" / "home").mkdir(parents=True)
+    look = os.stat
+
+    def closed(path, **options):
+        if str(path).startswith(f"{tmp_path}/closed/"):
+            raise PermissionError(13, "Permission denied")
+        return look(path, **options)
+
+    assert is_writable(tmp_path / "closed" / "home" / "new")
+    monkeypatch.setattr(os, "stat", closed)
+    monkeypatch.setattr(os, "access", lambda path, mode: path != tmp_path / "closed")
+    assert not is_writable(tmp_path / "closed" / "home" / "new")
 
 
 def test_a_file_system_without_modes_holds_files_too(tmp_path, monkeypatch):

@@ -153,6 +153,12 @@ def _remove(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 
+def is_writable(folder: Path) -> bool:
+    """Whether files can be made in ``folder``, which need not exist yet."""
+    there = next(path for path in (folder, *folder.parents) if os.path.exists(path))  # Path's own may raise an error
+    return there.is_dir() and os.access(there, os.W_OK)
+
+
 KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
 KINDS |= {stat.S_IFCHR: "a device", stat.S_IFBLK: "a device"}
 

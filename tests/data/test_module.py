@@ -310,7 +310,7 @@ def test_a_cache_that_cannot_be_made_is_a_mistake(tmp_path):
 
 def test_a_cache_where_nobody_may_write_is_a_mistake_that_names_the_option(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may
-    with pytest.raises(UserError, match=r"you may not write there: set UNROLLED_CACHE=DIR .* or cache=DIR in a new"):
+    with pytest.raises(UserError, match=r"cannot be created or written: .* UNROLLED_CACHE=DIR .* cache=DIR"):
         module(tmp_path)
 
 

@@ -40,7 +40,7 @@ def test_a_process_that_srun_did_not_start_with_others_is_the_only_one(more, var
 
 
 def test_a_task_of_several_has_the_numbers_of_srun(variables):
-    variables(JOB | TASK)
+    variables(JOB | TASK | {"SLURM_NTASKS_PER_NODE": "4"})  # of the job, while the step has two on each
     assert started_from_outside()
     assert not is_first()
     environment = cluster_environment()

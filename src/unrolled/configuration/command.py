@@ -49,9 +49,9 @@ LIBRARY_NOTICES = (
     ".*isinstance\\(treespec, LeafSpec\\).*",
     ".*is smaller than the logging interval.*",
     ".*could not find the monitored key in the returned metrics.*",  # before the first validation
+    ".*ReduceLROnPlateau conditioned on metric.*not available.*",  # the same
     ".*GPU available but not used.*",  # by hardware=cpu, or on a Mac
     ".*`srun` command is available on your system but is not used.*",  # several processes are started here
-    ".*ReduceLROnPlateau conditioned on metric.*not available.*",  # the same
 )
 
 log = logging.getLogger(__name__)

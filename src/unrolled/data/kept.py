@@ -2,7 +2,6 @@
 
 import hashlib
 import logging
-import os
 import secrets
 import shutil
 from collections.abc import Callable
@@ -10,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from unrolled.errors import UserError
-from unrolled.files import appearing, check_regular
+from unrolled.files import appearing, check_regular, is_writable
 from unrolled.text.lines import sha256
 
 log = logging.getLogger(__name__)
@@ -40,19 +39,14 @@ def keep(folder: Path, make: Callable[[Path], object]) -> None:
                     away.rename(folder)
                     return
             shutil.rmtree(away) if away.is_dir() else away.unlink()
-    _check_writable(folder)
+    if not is_writable(folder.parent):
+        raise UserError(
+            f"{folder.parent}: cannot be created or written: give the cache another folder, by UNROLLED_CACHE=DIR in "
+            "the environment, or by cache=DIR in a new training"
+        )
     with appearing(folder) as partial:
         make(partial)
         (partial / SUMS).write_text(_sums(partial), encoding="utf-8")
-
-
-def _check_writable(folder: Path) -> None:
-    there = next(parent for parent in folder.absolute().parents if parent.exists())
-    if there.is_dir() and not os.access(there, os.W_OK):
-        raise UserError(
-            f"{there}: the cache belongs in it, and you may not write there: set UNROLLED_CACHE=DIR in the environment"
-            ", or cache=DIR in a new training"
-        )
 
 
 def is_whole(folder: Path) -> bool:

@@ -9,6 +9,7 @@ from lightning.pytorch.loggers import Logger, WandbLogger
 from lightning.pytorch.utilities import rank_zero_only
 
 from unrolled.errors import UserError
+from unrolled.files import is_writable
 from unrolled.training.loggers.lean_wandb import import_wandb
 from unrolled.training.loggers.naming import run_name
 from unrolled.training.loggers.wandb_mode import chosen_mode
@@ -117,15 +118,9 @@ def keep_in(folder: Path) -> None:
     for variable, place in {env.DATA_DIR: env.get_data_dir, env.CACHE_DIR: env.get_cache_dir}.items():
         if variable in _KEPT:  # by an earlier run of this process
             del os.environ[variable]
-        if variable not in os.environ and not _is_writable(Path(str(place()))):
+        if variable not in os.environ and not is_writable(Path(str(place()))):
             os.environ[variable] = str(folder.absolute() / "home")
             _KEPT.add(variable)
-
-
-def _is_writable(folder: Path) -> bool:
-    """Whether a file can be made in ``folder``, which need not exist yet."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    return there.is_dir() and os.access(there, os.W_OK)
 
 
 def earlier_run(folder: Path) -> str | None:

@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 MODES = {mode: mode for mode in ("online", "offline", "disabled", "shared")} | {"run": "online", "dryrun": "offline"}
 """Values of WANDB_MODE, the last two by their old names."""
-PATIENCE = 10.0  # seconds to wait for the server; W&B itself waits for a minute and a half, and then gives up
+TIMEOUT = 10.0  # seconds to wait for the server; W&B itself waits for a minute and a half, and then gives up
 
 
 def chosen_mode(mode: str) -> str:
@@ -43,7 +43,7 @@ def _is_reachable() -> bool:
     if {"http", "https", "all"} & getproxies().keys():  # it may be reached through one of these
         return True
     try:
-        socket.create_connection(_server(), timeout=PATIENCE).close()
+        socket.create_connection(_server(), timeout=TIMEOUT).close()
         return True
     except OSError as problem:
         log.warning("%s cannot be reached (%s): Weights & Biases works offline", _server()[0], problem)
